@@ -72,14 +72,20 @@ CUresult GraphExec::claim_memory() const {
 
 CUresult alloc_work_of(CUDA_MEM_ALLOC_NODE_PARAMS_v1& parameters, Graph* parent, NodeWork& work) {
     const CUmemPoolProps& pool = parameters.poolProps;
+    // On a device, a GPU's driver gives the same memory for both types.
+    const bool is_managed = pool.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
     if (parent == nullptr || parameters.bytesize == 0 ||
-        pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        (pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED && !is_managed) ||
         pool.handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
         (parameters.accessDescCount > 0 && parameters.accessDescs == nullptr) ||
         parameters.accessDescCount > driver().devices.size())
         return CUDA_ERROR_INVALID_VALUE;
-    if (pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        const bool is_place = pool.location.type == CU_MEM_LOCATION_TYPE_HOST ||
+                              pool.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+        if (!is_managed && !is_place) return CUDA_ERROR_INVALID_VALUE;
         return gate::refuse("graph nodes that allocate memory on the host");
+    }
     const Device* const device = driver().device(pool.location.id);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (!device->primary->is_open()) return CUDA_ERROR_INVALID_CONTEXT;

@@ -56,7 +56,11 @@ void wait_for_users(CUdeviceptr address) {
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
     const auto pool = driver().pools.find(handle);
-    if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+    if (pool == nullptr || pool->imported || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes == 0) {  // As a GPU's driver does, also in a capture, which gets no node.
+        *out = 0;
+        return CUDA_SUCCESS;
+    }
     if (pool->kind == MemoryKind::device) {
         if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
         if (const auto captured = capture_alloc(use, out, bytes)) return *captured;

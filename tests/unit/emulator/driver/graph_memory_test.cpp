@@ -169,6 +169,25 @@ TEST_CASE("emulator graph memory: wrong nodes, and graphs that can't be copied o
     wrong.bytesize = 0;
     CHECK(add(&bench.node, bench.graph, nullptr, 0, &wrong) == CUDA_ERROR_INVALID_VALUE);
     CHECK(add(&bench.node, bench.graph, nullptr, 0, nullptr) == CUDA_ERROR_INVALID_VALUE);
+    // The codes of a GPU's driver (CUDA 13.0) for every kind of memory and place.
+    for (const int kind : {CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_MANAGED}) {
+        for (int place = 0; place <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT; ++place) {
+            auto tried = MemoryBench::on_device();
+            tried.poolProps.allocType = static_cast<CUmemAllocationType>(kind);
+            tried.poolProps.location = {static_cast<CUmemLocationType>(place), 0};
+            const bool is_device = place == CU_MEM_LOCATION_TYPE_DEVICE;
+            const bool is_named =
+                place == CU_MEM_LOCATION_TYPE_HOST || place == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+            const auto expected = is_device ? CUDA_SUCCESS
+                                  : is_named || kind == CU_MEM_ALLOCATION_TYPE_MANAGED
+                                      ? CUDA_ERROR_NOT_SUPPORTED
+                                      : CUDA_ERROR_INVALID_VALUE;
+            CUgraph other = nullptr;
+            REQUIRE(CU(cuGraphCreate, 10000)(&other, 0) == CUDA_SUCCESS);
+            CHECK(add(&bench.node, other, nullptr, 0, &tried) == expected);
+            CHECK(CU(cuGraphDestroy, 10000)(other) == CUDA_SUCCESS);
+        }
+    }
     CUdeviceptr plain = 0;
     REQUIRE(CU(cuMemAlloc, 3020)(&plain, node_bytes) == CUDA_SUCCESS);
     CHECK(bench.add_free(bench.graph, plain) == CUDA_ERROR_INVALID_VALUE);

@@ -134,6 +134,9 @@ TEST_CASE("emulator memory: a second free is refused, on a stream or not") {
     std::atomic<bool> open{false};
     const auto wait = [](void* gate) { static_cast<std::atomic<bool>*>(gate)->wait(false); };
     CUdeviceptr address = 0;
+    CUdeviceptr nothing = 1;
+    CHECK(CU(cuMemAllocAsync, 11020)(&nothing, 0, stream) == CUDA_SUCCESS);
+    CHECK(nothing == 0);
     REQUIRE(CU(cuMemAllocAsync, 11020)(&address, 64, stream) == CUDA_SUCCESS);
     REQUIRE(CU(cuLaunchHostFunc, 10000)(stream, wait, &open) == CUDA_SUCCESS);
     CHECK(CU(cuMemFreeAsync, 11020)(address, stream) == CUDA_SUCCESS);
