@@ -474,6 +474,8 @@ int main(int count, char** arguments) {
         return 1;
     }
     const bool checks = count > 3 && std::string_view(arguments[3]) == "checks";
+    // Rows appear when they are measured, also in a file.
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     Bench bench(workers, count > 2 ? arguments[2] : "", checks);
     if (checks) {
         std::puts("| kernel            | memory ms |   race |   init |   sync |");

@@ -63,16 +63,18 @@ struct Machine::Pool {
     std::mutex turn;  ///< Held during a launch.
     std::mutex mutex;
     std::condition_variable work, done;
-    Launch* job = nullptr;  ///< `mutex` guards this and the following fields, except workspace.
-    /// Number of jobs so far. It and `active` are only changed under the mutex.
-    std::atomic<u64> ticket{0};
-    u32 wanted = 0;  ///< Workers that may still join the job.
-    std::atomic<u32> active{0};
-    bool ending = false;
+    Launch* job = nullptr;       ///< Valid for workers that have joined it.
+    std::atomic<u64> ticket{0};  ///< Number of jobs so far.
+    /// Of the current job: in the high half, the workers that may still join; in the low half, those
+    /// that have and haven't left.
+    std::atomic<u64> places{0};
+    bool ending = false;  ///< `mutex` guards it, and makes sleepers see changes of `places`.
     u64 workspace = 0;                   ///< Grid barrier of cooperative launches.
     std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
 
     void serve(u32 number);
+    /// Takes a place in a job that isn't the one `seen` last; false if there is none.
+    bool join(u64& seen);
     /// Starts threads until there are `count` workers, including the caller's, and returns the
     /// number available.
     u32 start(u32 count);
@@ -98,21 +100,31 @@ void spin_until(F&& condition) {
 
 }  // namespace
 
+bool Machine::Pool::join(u64& seen) {
+    constexpr u64 joining = (u64{1} << 32) - 1;  // One less to join, one more that has.
+    u64 now = places.load(std::memory_order_acquire);
+    do {
+        if (now >> 32 == 0 || ticket.load(std::memory_order_relaxed) == seen) return false;
+    } while (!places.compare_exchange_weak(now, now - joining, std::memory_order_acq_rel,
+                                           std::memory_order_acquire));
+    seen = ticket.load(std::memory_order_relaxed);
+    return true;
+}
+
 void Machine::Pool::serve(u32 number) {
     u64 seen = 0;
     for (;;) {
-        spin_until([&] { return ticket.load(std::memory_order_relaxed) != seen; });
-        std::unique_lock lock(mutex);
-        work.wait(lock, [&] { return ending || (ticket != seen && job != nullptr && wanted > 0); });
-        if (ending) return;
-        seen = ticket;
-        --wanted;
-        ++active;
-        Launch& launch = *job;
-        lock.unlock();
-        workers[number]->run(launch);
-        lock.lock();
-        if (--active == 0) done.notify_all();
+        bool joined = false;
+        spin_until([&] { return joined = join(seen); });
+        if (!joined) {
+            std::unique_lock lock(mutex);
+            work.wait(lock, [&] { return ending || (joined = join(seen)); });
+            if (!joined) return;
+        }
+        workers[number]->run(*job);
+        if (static_cast<u32>(places.fetch_sub(1, std::memory_order_acq_rel)) != 1) continue;
+        const std::lock_guard lock(mutex);
+        done.notify_all();
     }
 }
 
@@ -313,23 +325,22 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         pool_->workers[k]->count = count;
     }
     if (count > 1) {
+        pool_->job = &launch;
         {
             const std::lock_guard lock(pool_->mutex);
-            pool_->job = &launch;
-            pool_->wanted = count - 1;
-            ++pool_->ticket;
+            pool_->ticket.fetch_add(1, std::memory_order_relaxed);
+            pool_->places.store(u64{count - 1} << 32, std::memory_order_release);
         }
         pool_->work.notify_all();
     }
     pool_->workers[0]->run(launch);
     if (count > 1) {
+        // Nobody joins from now on.
+        pool_->places.fetch_and(~u32{0}, std::memory_order_acq_rel);
+        const auto all_left = [&] { return pool_->places.load(std::memory_order_acquire) == 0; };
+        spin_until(all_left);
         std::unique_lock lock(pool_->mutex);
-        pool_->job = nullptr;
-        pool_->wanted = 0;
-        lock.unlock();
-        spin_until([&] { return pool_->active.load(std::memory_order_relaxed) == 0; });
-        lock.lock();
-        pool_->done.wait(lock, [&] { return pool_->active == 0; });
+        pool_->done.wait(lock, all_left);
     }
     if (launch.timed_out.load()) {
         std::string& report = launch.outcome.report;

@@ -84,8 +84,8 @@ struct LaunchOptions {
     std::uint64_t instruction_limit = 0;
     /// %nsmid; %smid is always less.
     std::uint32_t multiprocessors = 1;
-    /// Compiles a region of ops after it has run this many times with all lanes. 0: never. The
-    /// optional checks need the interpreter.
+    /// Compiles a region of ops after it has run this many times with all lanes, once for launches
+    /// with the checks `race` or `init` and once for others. 0: never.
     std::uint32_t compile_after = 32;
     const std::atomic<bool>* cancel = nullptr;  ///< Polled; true is launch_timeout.
     /// Receives the text of each printf. Calls are serialised but may come from any worker's

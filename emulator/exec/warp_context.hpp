@@ -113,7 +113,7 @@ struct WarpContext {
     bool check_memory = true;         ///< Handlers call the checks; `bounds` sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
-    u32 compile_after = 0;          ///< LaunchOptions::compile_after; 0 with optional checks.
+    u32 compile_after = 0;          ///< LaunchOptions::compile_after.
     u64 compiled_instructions = 0;  ///< Executed by compiled code since it was last read.
     std::exception_ptr thrown;      ///< By a handler that compiled code called.
     bool has_thrown = false;
