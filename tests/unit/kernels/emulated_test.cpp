@@ -161,11 +161,12 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
-                            "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
-                            "scan:bulk_copy", "scan_float:bulk_copy", "scan_int64:bulk_copy",
-                            "select:bulk_copy", "softmax:cluster", "sort:bulk_copy", "sort:medium",
-                            "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of(
+        "sm_90",
+        {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma", "gemm_bf16:wgmma", "reduce:redux",
+         "reduce:cluster", "histogram:packed", "scan:bulk_copy", "scan_float:bulk_copy",
+         "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster", "sort:bulk_copy",
+         "sort:bulk_late", "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
@@ -214,12 +215,12 @@ TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled o
 }
 
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
-    check_rows_of(
-        "sm_100",
-        {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma", "gemm_bf16:tcgen05",
-         "reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
-         "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
-         "sort:bulk_copy", "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_100",
+                  {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma", "gemm_bf16:tcgen05",
+                   "reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
+                   "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
+                   "softmax:cluster", "sort:bulk_copy", "sort:bulk_late", "sort:medium",
+                   "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
