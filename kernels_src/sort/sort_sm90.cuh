@@ -76,12 +76,13 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
     const auto is_copied = [&](unsigned t) {
         return aligned && (static_cast<unsigned long long>(t) + 1) * T::tile <= a.n;
     };
-    // Takes a tile, and begins to copy it; one that can't be copied is loaded by the threads.
     const auto copy_keys = [&](unsigned t) {
         if (t >= tiles || !is_copied(t)) return;
         bulk_copy(shared.arrived, a.from + static_cast<unsigned long long>(t) * T::tile,
                   T::tile * sizeof(Bits), barrier);
     };
+    // Takes a tile, and begins to copy it, without its keys if their place is in use; one that can't
+    // be copied is loaded by the threads.
     const auto take = [&](unsigned slot) {
         const auto t = static_cast<unsigned>(atomicAdd(a.ticket, Word{1}));
         if (t == tiles + gridDim.x - 1) atomicExch(a.ticket, Word{0});  // Each block takes one more.
