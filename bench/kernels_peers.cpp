@@ -74,9 +74,8 @@ Result<std::unique_ptr<Peer>> open_cub(const Device& device, const CubFamily& wo
 }  // namespace
 
 std::vector<PeerOffer> peers_of(const kernels::FamilyEntry& entry, const Device& device) {
-    std::vector<PeerOffer> offers;
     const std::string_view family = entry.family.name;
-    if (entry.folder == "gemm") offers.push_back({"cuBLAS", open_cublas(device, family)});
+    auto offers = cublas_peers(device, family);
     const auto* const work = std::ranges::find(cub_families, family, &CubFamily::family);
     if (work != cub_families.end()) offers.push_back({"CUB", open_cub(device, *work)});
     return offers;

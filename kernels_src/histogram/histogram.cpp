@@ -8,10 +8,10 @@ namespace {
 constexpr std::uint32_t threads = 512;
 // As in histogram_packed.cu.
 constexpr std::uint32_t packed_threads = 1024;
-constexpr std::uint64_t packed_values_per_thread = 8;  // In a round.
+constexpr std::uint64_t packed_values_per_thread = 16;  // At a time.
 constexpr std::uint64_t most_fields = 8;
 constexpr std::uint64_t barrier_words = 4;
-constexpr std::uint32_t packed_static_bytes = 4096;
+constexpr std::uint32_t packed_static_bytes = 16384 + 256;
 constexpr std::uint64_t most_packed_bins = 262144;
 constexpr std::uint32_t packed_shared_bytes =
     most_packed_bins / most_fields * 4 + packed_static_bytes;

@@ -7,9 +7,9 @@
 namespace lode::kernels::reduce {
 namespace {
 
-constexpr std::uint32_t threads = 256;
+constexpr std::uint32_t threads = 512;     // As in reduce.cuh.
 constexpr std::uint32_t cluster_size = 8;  // As in reduce_sm90.cu.
-constexpr std::uint32_t blocks_per_multiprocessor = 8;
+constexpr std::uint32_t blocks_per_multiprocessor = 3;
 constexpr std::uint32_t bytes_per_thread = 64;  // Four vectors.
 
 std::uint32_t most_blocks(const VariantDeviceProperties& properties) {

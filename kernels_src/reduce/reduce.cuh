@@ -12,7 +12,7 @@ namespace {
 
 using element = LODE_ELEMENT;
 
-constexpr unsigned threads = 256;
+constexpr unsigned threads = 512;
 constexpr unsigned warps = threads / 32;
 constexpr unsigned full_warp = 0xffffffffU;
 constexpr unsigned width = 16 / sizeof(element);  // Elements of a vector.
@@ -30,27 +30,42 @@ __device__ inline element sum_of(const Vector& vector) {
     return sum;
 }
 
-/// The sum of this thread's share of the input.
+/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+__device__ inline Vector load_once(const element* from) {
+    uint4 bits;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "l"(from));
+#else
+    bits = __ldcs(reinterpret_cast<const uint4*>(from));
+#endif
+    Vector vector;
+    memcpy(&vector, &bits, sizeof(vector));
+    return vector;
+}
+
+/// The sum of this thread's share of the input: blocks take tiles of adjacent vectors in turn.
 __device__ element sum_of_share(const element* __restrict__ from, unsigned long long n) {
-    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
-    const unsigned long long first = blockIdx.x * static_cast<unsigned long long>(threads) + threadIdx.x;
-    const unsigned long long vectors =
-        reinterpret_cast<unsigned long long>(from) % 16 == 0 ? n / width : 0;
-    const auto* const wide = reinterpret_cast<const Vector*>(from);
+    constexpr unsigned row = threads * width;  // Elements that a block reads at once.
+    constexpr unsigned tile = row * in_flight;
+    const bool is_aligned = reinterpret_cast<unsigned long long>(from) % 16 == 0;
+    const unsigned long long tiles = is_aligned ? n / tile : 0;
     element sum = 0;
-    unsigned long long i = first;
-    for (; i + (in_flight - 1) * step < vectors; i += in_flight * step) {
+    for (unsigned long long t = blockIdx.x; t < tiles; t += gridDim.x) {
+        const element* const first = from + t * tile + threadIdx.x * width;
         Vector loaded[in_flight];
 #pragma unroll
-        for (unsigned j = 0; j < in_flight; ++j)
-            loaded[j] = wide[i + j * step];
+        for (unsigned i = 0; i < in_flight; ++i)
+            loaded[i] = load_once(first + i * row);
 #pragma unroll
-        for (unsigned j = 0; j < in_flight; ++j)
-            sum += sum_of(loaded[j]);
+        for (unsigned i = 0; i < in_flight; ++i)
+            sum += sum_of(loaded[i]);
     }
-    for (; i < vectors; i += step)
-        sum += sum_of(wide[i]);
-    for (i = vectors * width + first; i < n; i += step)
+    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
+    for (unsigned long long i = tiles * tile + blockIdx.x * static_cast<unsigned long long>(threads) +
+                                threadIdx.x;
+         i < n; i += step)
         sum += from[i];
     return sum;
 }

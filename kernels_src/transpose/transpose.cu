@@ -98,21 +98,24 @@ extern "C" __global__ void __launch_bounds__(512)
     __shared__ float staged[side][side + 1];
     const unsigned left = blockIdx.y * side;
     const unsigned top = blockIdx.x * side;
-    if (left + threadIdx.x < columns) {
+    // All loads before the first store.
+    float loaded[side / lines] = {};
 #pragma unroll
-        for (unsigned j = threadIdx.y; j < side; j += lines) {
-            if (top + j < rows)
-                staged[j][threadIdx.x] = __ldcs(
-                    from + static_cast<unsigned long long>(top + j) * columns + left + threadIdx.x);
-        }
+    for (unsigned i = 0; i < side / lines; ++i) {
+        const unsigned row = top + threadIdx.y + i * lines;
+        if (left + threadIdx.x < columns && row < rows)
+            loaded[i] =
+                __ldcs(from + static_cast<unsigned long long>(row) * columns + left + threadIdx.x);
     }
-    __syncthreads();
-    if (top + threadIdx.x < rows) {
 #pragma unroll
-        for (unsigned j = threadIdx.y; j < side; j += lines) {
-            if (left + j < columns)
-                __stcs(to + static_cast<unsigned long long>(left + j) * rows + top + threadIdx.x,
-                       staged[threadIdx.x][j]);
-        }
+    for (unsigned i = 0; i < side / lines; ++i)
+        staged[threadIdx.y + i * lines][threadIdx.x] = loaded[i];
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < side / lines; ++i) {
+        const unsigned row = left + threadIdx.y + i * lines;
+        if (top + threadIdx.x < rows && row < columns)
+            __stcs(to + static_cast<unsigned long long>(row) * rows + top + threadIdx.x,
+                   staged[threadIdx.x][threadIdx.y + i * lines]);
     }
 }

@@ -103,10 +103,19 @@ void check_family_on_device(const std::string& name) {
 }  // namespace
 
 TEST_CASE("gpu variants: gemm") {
-    check_family_on_device("gemm");
+    for (const char* family : {"gemm", "gemm_nn", "gemm_tn", "gemm_tt"})
+        check_family_on_device(family);
 }
 TEST_CASE("gpu variants: gemm_bf16") {
-    check_family_on_device("gemm_bf16");
+    for (const char* family : {"gemm_bf16", "gemm_bf16_nn", "gemm_bf16_tn", "gemm_bf16_tt"})
+        check_family_on_device(family);
+}
+TEST_CASE("gpu variants: gemm_bf16 with an epilogue") {
+    check_family_on_device("gemm_bf16_relu");
+    check_family_on_device("gemm_bf16_silu");
+}
+TEST_CASE("gpu variants: gemm_fp8") {
+    check_family_on_device("gemm_fp8");
 }
 TEST_CASE("gpu variants: histogram") {
     check_family_on_device("histogram");

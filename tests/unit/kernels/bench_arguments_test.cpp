@@ -37,7 +37,7 @@ TEST_CASE("kernel bench: a range doubles its first extent") {
 
 TEST_CASE("kernel bench: families with and without sizes, and options") {
     const char* const arguments[] = {"scan", "reduce@2^16..2^17", "--json", "out.json", "--rounds",
-                                     "5",    "--no-peers"};
+                                     "5",    "--no-peers",        "--tune"};
     const auto parsed = parse_kernel_arguments(arguments);
     REQUIRE(parsed);
     REQUIRE(parsed->families.size() == 2);

@@ -1,7 +1,7 @@
 #include "lode_kernels/families.hpp"
 
 #include "base/file.hpp"
-#include "gemm/half.hpp"
+#include "gemm/elements.hpp"
 
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/variants.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("kernel families: every table is complete, and the last row handles ev
         CHECK(lode::kernels::find(entry.family.name) == &entry);
         CHECK(entry.family.rows.back().needs.arch == *Arch::parse("sm_75"));
     }
-    CHECK(names.size() == 23);
+    CHECK(names.size() == 32);
     CHECK(lode::kernels::find("gone") == nullptr);
 }
 
@@ -206,6 +206,10 @@ TEST_CASE("kernel families: gemm_bf16 compiles for every target") {
 TEST_CASE("kernel families: gemm compiles for every target") {
     check_that_rows_compile("gemm", {"sm_86", "sm_90", "sm_121"});
 }
+TEST_CASE("kernel families: gemm_bf16_tn and gemm_fp8 compile for every target") {
+    check_that_rows_compile("gemm_bf16_tn", {"sm_121"});
+    check_that_rows_compile("gemm_fp8", {"sm_121"});
+}
 
 TEST_CASE("half precision: known values") {
     using lode::kernels::half_to_float;
@@ -219,16 +223,33 @@ TEST_CASE("half precision: known values") {
     CHECK(std::isnan(half_to_float(0x7e00)));
     CHECK(lode::kernels::bfloat16_to_float(0x3f80) == 1.0F);
     CHECK(lode::kernels::bfloat16_to_float(0xc040) == -3.0F);
-    for (const auto& format : {lode::kernels::float16, lode::kernels::bfloat16}) {
+    using lode::kernels::e4m3_to_float;
+    CHECK(e4m3_to_float(0x38) == 1.0F);
+    CHECK(e4m3_to_float(0xc0) == -2.0F);
+    CHECK(e4m3_to_float(0x7e) == 448.0F);
+    CHECK(e4m3_to_float(0x01) == 0x1p-9F);
+    CHECK(e4m3_to_float(0x08) == 0x1p-6F);
+    CHECK(std::isnan(e4m3_to_float(0xff)));
+    for (const auto& format :
+         {lode::kernels::float16, lode::kernels::bfloat16, lode::kernels::e4m3}) {
         CAPTURE(format.fraction_bits);
         CHECK(format.to_float(format.quarter) == 0.25F);
         CHECK(std::isnan(format.to_float(format.not_a_number)));
-        std::set<std::uint16_t> different;
-        for (const auto half : lode::kernels::random_halves(format, 1000, 7)) {
-            CHECK(std::abs(format.to_float(half)) >= 0.25F);
-            CHECK(std::abs(format.to_float(half)) < 1.0F);
-            different.insert(half);
+        std::set<float> different;
+        for (const auto bits : lode::kernels::random_elements<std::uint16_t>(format, 1000, 7)) {
+            if (format.bytes == 1) continue;
+            const float value = format.to_float(bits);
+            CHECK(std::abs(value) >= 0.25F);
+            CHECK(std::abs(value) < 1.0F);
+            different.insert(value);
         }
-        CHECK(different.size() > 200);
+        for (const auto bits : lode::kernels::random_elements<std::uint8_t>(format, 1000, 7)) {
+            if (format.bytes == 2) continue;
+            const float value = format.to_float(bits);
+            CHECK(std::abs(value) >= 0.25F);
+            CHECK(std::abs(value) < 1.0F);
+            different.insert(value);
+        }
+        CHECK(different.size() >= (format.bytes == 1 ? 32 : 200));
     }
 }
