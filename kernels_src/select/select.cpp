@@ -13,20 +13,26 @@ constexpr std::uint32_t first_word = 2;  // As in select.cuh.
 /// What y of a problem means.
 enum Kind : std::uint8_t { half = 1, none = 2, every = 3, first_half = 4 };
 
+/// A block's part of the work.
+struct Tile {
+    std::uint32_t threads;
+    std::uint32_t bytes_per_thread;
+    std::uint32_t blocks;  ///< The most on a multiprocessor; 0 if a block has one tile.
+
+    [[nodiscard]] std::uint32_t size(std::uint32_t element_bytes) const {
+        return threads * bytes_per_thread / element_bytes;
+    }
+};
+
 /// One row of variants.def.
 struct Row {
     std::string_view name;
     std::string_view source;
     std::string_view arch;
-    std::uint64_t most;  ///< Elements; 0 for any number.
-    std::uint32_t threads;
-    std::uint32_t bytes_per_thread;
+    std::uint64_t most;    ///< Bytes of elements; 0 for any number.
     std::uint32_t stages;  ///< Tiles in dynamic shared memory; 0 if a block has one tile.
-    std::uint32_t blocks;  ///< The most on a multiprocessor; 0 if a block has one tile.
-
-    [[nodiscard]] std::uint32_t tile(std::uint32_t element_bytes) const {
-        return threads * bytes_per_thread / element_bytes;
-    }
+    Tile selection;
+    Tile partition;
 };
 
 constexpr Row table[] = {
@@ -44,26 +50,28 @@ struct Types {
 
 VariantRow make_variant(const Row& from, const Types& types) {
     constexpr std::uint32_t barriers = 2048;  // More than the static shared memory of the kernels.
-    const std::uint32_t tile = from.tile(types.bytes);
-    const std::uint32_t shared = from.stages * tile * types.bytes;
+    const Tile& tile = types.partitions ? from.partition : from.selection;
+    const std::uint32_t elements = tile.size(types.bytes);
+    const std::uint32_t shared = from.stages * elements * types.bytes;
     const Needs needs{.shared_bytes = shared == 0 ? 0 : shared + barriers};
     auto row = make_row(from.name, from.source, from.arch, needs, nullptr, nullptr);
     const auto number = [](std::uint32_t value) { return fmt::format("{}", value); };
     row.definitions = {{"SELECT_ELEMENT", std::string(types.element)},
                        {"SELECT_PARTITION", types.partitions ? "1" : "0"},
-                       {"SELECT_THREADS", number(from.threads)},
-                       {"SELECT_ITEMS", number(from.bytes_per_thread / types.bytes)}};
-    row.shape = [tile, shared, threads = from.threads, blocks = from.blocks](
-                    const Problem& problem, const VariantDeviceProperties& properties) {
-        const auto tiles = ceil_div(problem.x, tile);
+                       {"SELECT_THREADS", number(tile.threads)},
+                       {"SELECT_ITEMS", number(tile.bytes_per_thread / types.bytes)}};
+    row.shape = [tile, elements, shared](const Problem& problem,
+                                         const VariantDeviceProperties& properties) {
+        const auto tiles = ceil_div(problem.x, elements);
         const auto most =
-            std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) * blocks;
-        return LaunchShape{.grid = {blocks == 0 ? tiles : std::min(tiles, most)},
-                           .block = {threads},
+            std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) * tile.blocks;
+        return LaunchShape{.grid = {tile.blocks == 0 ? tiles : std::min(tiles, most)},
+                           .block = {tile.threads},
                            .dynamic_shared_bytes = shared};
     };
     if (from.most != 0) {
-        row.refuses = [most = from.most](const Problem& problem) -> std::optional<std::string> {
+        row.refuses = [most = from.most /
+                              types.bytes](const Problem& problem) -> std::optional<std::string> {
             if (problem.x <= most) return std::nullopt;
             return fmt::format("{} elements exceed its {}", problem.x, most);
         };
@@ -103,9 +111,11 @@ public:
         if (!to) return tl::unexpected(to.error());
         auto count = Output<std::uint32_t>::create(device, 1, ~0U);
         if (!count) return tl::unexpected(count.error());
-        auto least = table[0].tile(sizeof(Element));
-        for (const auto& row : table)
-            least = std::min(least, row.tile(sizeof(Element)));
+        auto least = table[0].selection.size(sizeof(Element));
+        for (const auto& row : table) {
+            for (const auto& tile : {row.selection, row.partition})
+                least = std::min(least, tile.size(sizeof(Element)));
+        }
         auto state = device.alloc<unsigned long long>(first_word + ceil_div(problem.x, least));
         if (!state) return tl::unexpected(state.error());
         if (auto zeroed = state->zero(); !zeroed) return tl::unexpected(zeroed.error());

@@ -20,14 +20,24 @@ enum Kind : std::uint8_t { random_keys = 1, few_distinct = 2, ascending = 3, all
 struct Tile {
     std::uint32_t threads = 0;
     std::uint32_t items = 0;
-    std::uint64_t most = 0;  ///< Keys, if not those of the row.
+    std::uint32_t blocks = 0;     ///< That share a multiprocessor.
+    std::uint64_t most = 0;       ///< Keys, if not those of the row.
+    bool reuses_arrived = false;  ///< Tiling::reuses_arrived of sort.cuh; for pairs of 32 bits.
 
     [[nodiscard]] std::uint32_t size() const { return threads * items; }
     /// sizeof(Tiling::Shared) of sort.cuh or sizeof(BulkShared) of sort_sm90.cuh, or a little more.
     [[nodiscard]] std::uint32_t shared_bytes(std::uint32_t pair_bytes, bool persistent) const {
         constexpr std::uint32_t fixed = digits * 8 + 8 * 4 + 8 * 8 + 96;
-        return size() * pair_bytes * (persistent ? 2 : 1) + threads / 32 * digits * 2 + fixed;
+        const auto of_pair = pair_bytes * (persistent ? 2 : 1) - (reuses_arrived ? 4 : 0);
+        return size() * of_pair + threads / 32 * digits * 2 + fixed;
     }
+};
+
+/// What the blocks of a row do.
+enum class Blocks : std::uint8_t {
+    one_tile,    ///< Each block sorts one tile.
+    persistent,  ///< Each sorts many.
+    late         ///< Each sorts many, and takes the next one late: Tiling::takes_late of sort.cuh.
 };
 
 /// One row of variants.def.
@@ -35,12 +45,13 @@ struct Row {
     std::string_view name;
     std::string_view source;
     std::string_view arch;
-    std::uint64_t most;    ///< Keys; 0 for any number.
-    bool persistent;       ///< Each block sorts many tiles.
-    std::uint32_t blocks;  ///< That share a multiprocessor.
+    std::uint64_t most;  ///< Keys; 0 for any number.
+    Blocks blocks;
     Tile keys32;
     Tile keys64;
     Tile pairs;
+
+    [[nodiscard]] bool persistent() const { return blocks != Blocks::one_tile; }
 };
 
 constexpr Row table[] = {
@@ -73,9 +84,9 @@ struct Types {
 VariantRow make_variant(const Row& from, const Types& types) {
     const Tile tile = types.tile(from);
     const auto shared =
-        tile.shared_bytes(types.key_bytes + (types.values ? 4 : 0), from.persistent);
+        tile.shared_bytes(types.key_bytes + (types.values ? 4 : 0), from.persistent());
     constexpr std::uint32_t no_need = 48 * 1024;  // Every device has as much.
-    const auto most_shared = from.persistent ? std::max(shared, count_shared_bytes) : shared;
+    const auto most_shared = from.persistent() ? std::max(shared, count_shared_bytes) : shared;
     const Needs needs{.shared_bytes = most_shared > no_need ? most_shared : 0};
     auto row = make_row(from.name, std::string(from.source) + ":sort_pass", from.arch, needs,
                         nullptr, nullptr);
@@ -86,9 +97,11 @@ VariantRow make_variant(const Row& from, const Types& types) {
                        {"SORT_WORD", from.most != 0 ? "unsigned" : "unsigned long long"},
                        {"SORT_THREADS", number(tile.threads)},
                        {"SORT_ITEMS", number(tile.items)},
-                       {"SORT_BLOCKS", number(from.blocks)},
+                       {"SORT_BLOCKS", number(tile.blocks)},
+                       {"SORT_REUSES_ARRIVED", tile.reuses_arrived ? "true" : "false"},
+                       {"SORT_TAKES_LATE", from.blocks == Blocks::late ? "true" : "false"},
                        {"SORT_SHARED_BYTES", number(shared)}};
-    row.shape = [tile, shared, most = from.persistent ? from.blocks : 0](
+    row.shape = [tile, shared, most = from.persistent() ? tile.blocks : 0](
                     const Problem& problem, const VariantDeviceProperties& properties) {
         const auto tiles = ceil_div(problem.x, tile.size());
         const auto resident =

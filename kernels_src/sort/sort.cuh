@@ -171,9 +171,11 @@ __device__ T exclusive_over_digits(T value, T* totals) {
     return before + inclusive - value;
 }
 
-/// How a pass works on tiles.
-template <class KeyType, class WordType, bool with_values, unsigned thread_count, unsigned item_count,
-          int window_size = 4, unsigned group_size = 4, bool reuses_keys = false, bool takes_late = false>
+/// How a pass works on tiles. The last two are for persistent blocks (sort_sm90.cuh): whether sorted
+/// values go where the keys arrived, which leaves room for larger tiles, and whether a block takes its
+/// next tile after it has looked back, which is better for few tiles.
+template <class KeyType, class WordType, bool with_values, unsigned thread_count,
+          unsigned item_count, bool reuses_arrived_keys = false, bool takes_tiles_late = false>
 struct Tiling {
     using Key = KeyType;
     using Bits = typename Order<Key>::Bits;
@@ -184,10 +186,10 @@ struct Tiling {
     static constexpr unsigned items = item_count;
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned tile = threads * items;
-    static constexpr int window = window_size;
-    static constexpr bool reuses = reuses_keys;
-    static constexpr bool late = takes_late;
-    static constexpr unsigned group = group_size;  // Keys whose peers are found at once.
+    static constexpr int window = 4;      // Tiles that a thread looks at at once.
+    static constexpr unsigned group = 4;  // Keys whose peers are found at once.
+    static constexpr bool reuses_arrived = reuses_arrived_keys;
+    static constexpr bool takes_late = takes_tiles_late;
     static_assert(tile < 65536 && threads >= digits && items % 2 == 0 && items % group == 0);
 
     /// What a block keeps in dynamic shared memory.

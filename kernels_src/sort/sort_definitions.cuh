@@ -1,15 +1,16 @@
 // The types of a row's kernels. The row's definitions: SORT_KEY (int, float or long long),
 // SORT_VALUES (whether each key has a value of 32 bits), SORT_WORD (unsigned for less than 2^30
 // keys, else unsigned long long), SORT_THREADS and SORT_ITEMS (of a block and of a thread),
-// SORT_BLOCKS (that share a multiprocessor) and SORT_SHARED_BYTES (the dynamic shared memory of
-// sort_pass).
+// SORT_BLOCKS (that share a multiprocessor), SORT_SHARED_BYTES (the dynamic shared memory of
+// sort_pass), SORT_REUSES_ARRIVED and SORT_TAKES_LATE (see Tiling).
 #pragma once
 
 #include "sort.cuh"
 
 namespace {
 
-using Tiles = Tiling<SORT_KEY, SORT_WORD, SORT_VALUES != 0, SORT_THREADS, SORT_ITEMS>;
+using Tiles = Tiling<SORT_KEY, SORT_WORD, SORT_VALUES != 0, SORT_THREADS, SORT_ITEMS,
+                     SORT_REUSES_ARRIVED, SORT_TAKES_LATE>;
 using Bits = Tiles::Bits;
 using Word = Tiles::Word;
 constexpr unsigned passes = sizeof(Bits);

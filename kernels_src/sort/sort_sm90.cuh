@@ -43,7 +43,7 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, uns
 template <class T>
 struct BulkShared {
     static constexpr unsigned values_size = T::has_values ? T::tile : 4;
-    static constexpr unsigned sorted_size = T::has_values && !T::reuses ? T::tile : 4;
+    static constexpr unsigned sorted_size = T::has_values && !T::reuses_arrived ? T::tile : 4;
     alignas(16) typename T::Bits arrived[T::tile];
     alignas(16) typename T::Bits sorted[T::tile];
     alignas(16) unsigned arrived_values[values_size];
@@ -76,12 +76,13 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
     const auto is_copied = [&](unsigned t) {
         return aligned && (static_cast<unsigned long long>(t) + 1) * T::tile <= a.n;
     };
-    // Takes a tile, and begins to copy it; one that can't be copied is loaded by the threads.
     const auto copy_keys = [&](unsigned t) {
         if (t >= tiles || !is_copied(t)) return;
         bulk_copy(shared.arrived, a.from + static_cast<unsigned long long>(t) * T::tile,
                   T::tile * sizeof(Bits), barrier);
     };
+    // Takes a tile, and begins to copy it, without its keys if their place is in use; one that can't
+    // be copied is loaded by the threads.
     const auto take = [&](unsigned slot) {
         const auto t = static_cast<unsigned>(atomicAdd(a.ticket, Word{1}));
         if (t == tiles + gridDim.x - 1) atomicExch(a.ticket, Word{0});  // Each block takes one more.
@@ -92,7 +93,7 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                          "n"(key_bytes + value_bytes)
                          : "memory");
-            if constexpr (!T::reuses) copy_keys(t);
+            if constexpr (!T::reuses_arrived) copy_keys(t);
             if constexpr (T::has_values)
                 bulk_copy(shared.arrived_values,
                           a.from_values + static_cast<unsigned long long>(t) * T::tile, value_bytes,
@@ -106,11 +107,11 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         take(0);
-        if constexpr (T::reuses) copy_keys(shared.tickets[0]);
+        if constexpr (T::reuses_arrived) copy_keys(shared.tickets[0]);
     }
     __syncthreads();
     auto* const sorted_values =
-        T::reuses ? reinterpret_cast<unsigned*>(shared.arrived) : shared.sorted_values;
+        T::reuses_arrived ? reinterpret_cast<unsigned*>(shared.arrived) : shared.sorted_values;
 
     const Lane lanes(a.n);
     typename T::Counter* const counts = shared.counts[warp];
@@ -163,23 +164,23 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
             const unsigned before = counts[digit_of(key, a.pass)];
             const unsigned at = before + get_rank(ranks, i);
             shared.sorted[at] = key;
-            if constexpr (T::reuses)
+            if constexpr (T::reuses_arrived)
                 ranks[i / 2] += before << (i % 2 * 16);
             else if constexpr (T::has_values)
                 sorted_values[at] = shared.arrived_values[share + i * 32];
         }
         __syncthreads();
-        if constexpr (T::reuses) {
+        if constexpr (T::reuses_arrived) {
 #pragma unroll
             for (unsigned i = 0; i < T::items; ++i)
                 sorted_values[get_rank(ranks, i)] = shared.arrived_values[share + i * 32];
             __syncthreads();
         }
-        if (!T::late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
+        if (!T::takes_late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
 
         find_bases<T>(a, shared.base, shared.word_totals, t, count, exclusive);
         __syncthreads();
-        if (T::late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
+        if (T::takes_late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
 #pragma unroll
         for (unsigned i = 0; i < T::items; ++i) {
             const unsigned at = threadIdx.x + i * T::threads;
@@ -190,8 +191,8 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
                 if constexpr (T::has_values) a.to_values[target] = sorted_values[at];
             }
         }
-        if constexpr (T::late && !T::reuses) __syncthreads();
-        if constexpr (T::reuses) {
+        if constexpr (T::takes_late && !T::reuses_arrived) __syncthreads();
+        if constexpr (T::reuses_arrived) {
             // Orders this thread's writes to the keys' place before the copy's.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
