@@ -107,7 +107,8 @@ public:
         : loader_(loader), entry_(entry), meter_(meter) {}
 
     /// An error only if nothing more can be measured; rows that fail say so in the result.
-    lode::Result<ProblemResult> run(const lode::Problem& problem, bool with_peers, bool tunes) {
+    lode::Result<ProblemResult> run(const lode::Problem& problem,
+                                    const lode::bench::KernelArguments& arguments) {
         auto workloads = make_workloads(loader_.device(), entry_, problem);
         if (!workloads) return tl::unexpected(workloads.error());
         const Workload& first = *workloads->front();
@@ -117,7 +118,11 @@ public:
                              .sets = workloads->size(),
                              .bytes = first.bytes(),
                              .operations = first.operations()};
+        const auto choice =
+            lode::select(entry_.family, loader_.device_properties(), {.problem = problem});
+        if (!choice) return tl::unexpected(choice.error());
         for (const auto& row : entry_.family.rows) {
+            if (arguments.chosen && &row != &entry_.family.rows[choice->row]) continue;
             if (auto why = lode::refusal_of(row, loader_.device_properties(), problem);
                 why || !row.caveat.empty()) {
                 result.candidates.push_back(
@@ -127,8 +132,8 @@ public:
             add(result, {.name = row.name}, launch_of_row(loader_, entry_, row.name, *workloads),
                 *workloads);
         }
-        auto offers = with_peers ? lode::bench::peers_of(entry_, loader_.device())
-                                 : std::vector<lode::bench::PeerOffer>();
+        auto offers = arguments.peers ? lode::bench::peers_of(entry_, loader_.device())
+                                      : std::vector<lode::bench::PeerOffer>();
         for (auto& offer : offers) {
             add(result, {.name = offer.name, .is_peer = true}, launch_of_peer(offer, *workloads),
                 *workloads);
@@ -138,7 +143,7 @@ public:
         for (std::size_t i = 0; i < times->size(); ++i)
             result.candidates[measured_[i]].times = (*times)[i];
         check_again(result, *workloads);
-        if (!tunes) return result;
+        if (!arguments.tune) return result;
         return tuned_row(*workloads).map([&](std::string row) {
             result.tuned = std::move(row);
             return std::move(result);
@@ -239,8 +244,7 @@ lode::Status run(const lode::bench::KernelArguments& arguments, const std::strin
     lode::Status outcome;
     for (const auto& [entry, problems] : *wanted) {
         for (const auto& problem : problems) {
-            auto result =
-                ProblemBench(loader, *entry, *meter).run(problem, arguments.peers, arguments.tune);
+            auto result = ProblemBench(loader, *entry, *meter).run(problem, arguments);
             if (!result) {
                 outcome = tl::unexpected(std::move(result).error());
                 if (device->is_lost()) break;

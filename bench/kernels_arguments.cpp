@@ -25,6 +25,7 @@ Without a family it measures all, and a family without sizes at its own.
     --commit ID  the commit to record in FILE
     --rounds N   measured batches of each row and peer, which take turns (21)
     --no-peers   measures lode's rows alone
+    --chosen     measures only the row that is chosen for each size, and the peers
     --tune       lets VariantLoader::tune() choose and keep a row for each size, and prints what
                  its choice wins over the first row of the table
     --help       prints this
@@ -134,6 +135,8 @@ Result<KernelArguments> parse_kernel_arguments(std::span<const char* const> argu
             parsed.help = true;
         } else if (argument == "--no-peers") {
             parsed.peers = false;
+        } else if (argument == "--chosen") {
+            parsed.chosen = true;
         } else if (argument == "--tune") {
             parsed.tune = true;
         } else if (argument == "--json") {

@@ -18,10 +18,23 @@ struct CubFamily {
     const char* type;
 };
 constexpr std::array cub_families{
-    CubFamily{"histogram", "histogram", "int32"}, CubFamily{"reduce", "reduce", "int32"},
-    CubFamily{"reduce_float", "reduce", "float"}, CubFamily{"reduce_int64", "reduce", "int64"},
-    CubFamily{"scan", "scan", "int32"},           CubFamily{"scan_float", "scan", "float"},
+    CubFamily{"histogram", "histogram", "int32"},
+    CubFamily{"partition", "partition", "int32"},
+    CubFamily{"partition_float", "partition", "float"},
+    CubFamily{"partition_int64", "partition", "int64"},
+    CubFamily{"reduce", "reduce", "int32"},
+    CubFamily{"reduce_float", "reduce", "float"},
+    CubFamily{"reduce_int64", "reduce", "int64"},
+    CubFamily{"scan", "scan", "int32"},
+    CubFamily{"scan_float", "scan", "float"},
     CubFamily{"scan_int64", "scan", "int64"},
+    CubFamily{"select", "select", "int32"},
+    CubFamily{"select_float", "select", "float"},
+    CubFamily{"select_int64", "select", "int64"},
+    CubFamily{"sort", "sort_keys", "int32"},
+    CubFamily{"sort_float", "sort_keys", "float"},
+    CubFamily{"sort_int64", "sort_keys", "int64"},
+    CubFamily{"sort_pairs", "sort_pairs", "int32"},
 };
 
 class CubPeer final : public Peer {
@@ -61,9 +74,8 @@ Result<std::unique_ptr<Peer>> open_cub(const Device& device, const CubFamily& wo
 }  // namespace
 
 std::vector<PeerOffer> peers_of(const kernels::FamilyEntry& entry, const Device& device) {
-    std::vector<PeerOffer> offers;
     const std::string_view family = entry.family.name;
-    if (entry.folder == "gemm") offers.push_back({"cuBLAS", open_cublas(device, family)});
+    auto offers = cublas_peers(device, family);
     const auto* const work = std::ranges::find(cub_families, family, &CubFamily::family);
     if (work != cub_families.end()) offers.push_back({"CUB", open_cub(device, *work)});
     return offers;

@@ -41,8 +41,7 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
 
 /// The entries, each family in its own namespace: their sources may be compiled as one.
 namespace gemm {
-FamilyEntry entry();
-FamilyEntry bf16_entry();
+std::vector<FamilyEntry> entries();
 }  // namespace gemm
 namespace histogram {
 FamilyEntry entry();
@@ -60,9 +59,23 @@ FamilyEntry entry();
 FamilyEntry float_entry();
 FamilyEntry int64_entry();
 }  // namespace scan
+namespace select {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry partition_entry();
+FamilyEntry partition_float_entry();
+FamilyEntry partition_int64_entry();
+}  // namespace select
 namespace softmax {
 FamilyEntry entry();
 }
+namespace sort {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry pairs_entry();
+}  // namespace sort
 namespace transpose {
 FamilyEntry entry();
 }
@@ -107,6 +120,7 @@ public:
     }
 
     [[nodiscard]] T* data() const noexcept { return buffer_.data(); }
+    [[nodiscard]] NativeDevicePointer native() const noexcept { return buffer_.native(); }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] Status poison() {
         guard_value_ = poison_;

@@ -58,11 +58,32 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
 }
 
 std::span<const FamilyEntry> all() {
-    static const std::vector<FamilyEntry> entries{
-        gemm::entry(),       gemm::bf16_entry(),    histogram::entry(),    layer_norm::entry(),
-        reduce::entry(),     reduce::float_entry(), reduce::int64_entry(), scan::entry(),
-        scan::float_entry(), scan::int64_entry(),   softmax::entry(),      transpose::entry(),
-        vector::entry()};
+    static const std::vector<FamilyEntry> entries = [] {
+        auto list = gemm::entries();
+        for (auto make : {&histogram::entry,
+                          &layer_norm::entry,
+                          &select::partition_entry,
+                          &select::partition_float_entry,
+                          &select::partition_int64_entry,
+                          &reduce::entry,
+                          &reduce::float_entry,
+                          &reduce::int64_entry,
+                          &scan::entry,
+                          &scan::float_entry,
+                          &scan::int64_entry,
+                          &select::entry,
+                          &select::float_entry,
+                          &select::int64_entry,
+                          &softmax::entry,
+                          &sort::entry,
+                          &sort::float_entry,
+                          &sort::int64_entry,
+                          &sort::pairs_entry,
+                          &transpose::entry,
+                          &vector::entry})
+            list.push_back(make());
+        return list;
+    }();
     return entries;
 }
 

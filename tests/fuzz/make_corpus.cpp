@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include <zstd.h>
+
 namespace {
 
 using namespace lode;
@@ -73,6 +75,34 @@ lode::pch::PchRecord example_pch_record() {
     return record;
 }
 
+/// What a server answers to target_remote.cpp's requests, and a compressed body.
+bool seed_answers(const Bytes& manifest, const Bytes& entry) {
+    const std::string path = "entries/" + sha256("a").to_hex();
+    const OutputFile with_large[] = {OutputFile::inlined("record", manifest),
+                                     OutputFile::stored(path, entry)};
+    const OutputFile with_small[] = {OutputFile::inlined("record", manifest),
+                                     OutputFile::inlined(path, entry)};
+    const OutputFile alone[] = {OutputFile::stored("record", entry)};
+    const auto answers = [](std::initializer_list<std::span<const std::byte>> pieces) {
+        ByteWriter out;
+        for (const auto piece : pieces) {
+            out.number(static_cast<std::uint16_t>(piece.size()));
+            out.raw(piece);
+        }
+        return std::move(out).take();
+    };
+    const Bytes large = format_action_result(with_large);
+    const Bytes small = format_action_result(with_small);
+    const Bytes entry_action = format_action_result(alone);
+    bool fine = seed("remote_answers", "get", answers({large, entry, entry_action, entry}));
+    fine &= seed("remote_answers", "prefetch",
+                 answers({small, {}, large, entry_action, {}, entry, entry, entry_action, entry}));
+    const std::string text(3000, 'x');
+    Bytes packed(ZSTD_compressBound(text.size()));
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+    return seed("zstd_body", "small", packed) && fine;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -117,6 +147,7 @@ int main(int argc, char** argv) {
     const OutputFile files[] = {OutputFile::inlined("record", manifest),
                                 OutputFile::stored(entry_path, entry_bytes)};
     fine &= seed("action_result", "small", format_action_result(files));
+    fine &= seed_answers(manifest, entry_bytes);
     fine &= seed("pack", "small", pack);
     fine &= seed("toolchain", "small", format_toolchain(info));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));

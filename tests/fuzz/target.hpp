@@ -33,6 +33,7 @@ struct Target {
 
 // Each returns its part of the table; empty if the part isn't built.
 std::span<const Target> cache_targets() noexcept;
+std::span<const Target> remote_targets() noexcept;
 std::span<const Target> text_targets() noexcept;
 std::span<const Target> ptx_targets() noexcept;
 std::span<const Target> command_targets() noexcept;

@@ -7,8 +7,8 @@ namespace lode::fuzz {
 std::span<const Target> targets() {
     static const std::vector<Target> all = [] {
         std::vector<Target> rows;
-        for (const auto part :
-             {cache_targets(), text_targets(), ptx_targets(), command_targets(), driver_targets()})
+        for (const auto part : {cache_targets(), remote_targets(), text_targets(), ptx_targets(),
+                                command_targets(), driver_targets()})
             rows.insert(rows.end(), part.begin(), part.end());
         return rows;
     }();

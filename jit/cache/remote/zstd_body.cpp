@@ -13,15 +13,15 @@ Result<Bytes> decompress_body(std::span<const std::byte> body, std::size_t limit
                                                                             &ZSTD_freeDStream);
     if (!stream) return fail(Errc::file_failed, "zstd is out of memory.");
     Bytes plain;
+    // A piece of its own: a body of a million empty frames would clear as many pieces of `plain`.
+    Bytes piece(std::min(ZSTD_DStreamOutSize(), limit));
     ZSTD_inBuffer in{body.data(), body.size(), 0};
     for (std::size_t hint = 1; hint != 0 || in.pos < in.size;) {
-        const std::size_t at = plain.size();
-        const std::size_t step = std::min(ZSTD_DStreamOutSize(), limit - at);
-        plain.resize(at + step);
-        ZSTD_outBuffer out{plain.data() + at, step, 0};
+        ZSTD_outBuffer out{piece.data(), std::min(piece.size(), limit - plain.size()), 0};
         const std::size_t read_before = in.pos;
         hint = ZSTD_decompressStream(stream.get(), &out, &in);
-        plain.resize(at + out.pos);
+        plain.insert(plain.end(), piece.begin(),
+                     piece.begin() + static_cast<std::ptrdiff_t>(out.pos));
         if (ZSTD_isError(hint) != 0U)
             return fail(Errc::file_failed, "The server's zstd stream is damaged.");
         const bool made_progress = out.pos > 0 || in.pos > read_before;
