@@ -32,17 +32,34 @@ LaunchShape shared_shape(const Problem& problem, const VariantDeviceProperties& 
     return shape;
 }
 
-/// The words of a block: as few fields to a word as its shared memory allows.
+std::uint32_t packed_blocks(const Problem& problem, const VariantDeviceProperties& properties) {
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
+    return std::clamp(ceil_div(problem.x, packed_threads * packed_values_per_thread), 1U, most);
+}
+
+/// Whether equally frequent bins all but never overflow fields of this number: the mean is far
+/// below the range, in units of its root.
+bool is_roomy(std::uint32_t fields, double mean) {
+    const int bits = static_cast<int>(32 / fields);
+    const double range = std::ldexp(1.0, bits);
+    return mean + 8 * std::sqrt(mean) + 8 < range && mean <= range / (bits >= 8 ? 2 : 4);
+}
+
+/// The words of a block: as many fields to a word as the values allow, because every word of every
+/// block is written and read once more, but at least as many as the shared memory demands.
 std::uint32_t packed_words(const Problem& problem, const VariantDeviceProperties& properties) {
     const auto most = (properties.shared_bytes_per_block - packed_static_bytes) / 4;
-    const auto fields = ceil_div(problem.y, most / 4 * 4);
+    const double mean = static_cast<double>(problem.x) / packed_blocks(problem, properties) /
+                        static_cast<double>(problem.y);
+    auto fields = static_cast<std::uint32_t>(most_fields);
+    while (fields > 1 && !is_roomy(fields, mean))
+        --fields;
+    fields = std::max(fields, ceil_div(problem.y, most / 4 * 4));
     return ceil_div(ceil_div(problem.y, fields), 4) * 4;
 }
 
 LaunchShape packed_shape(const Problem& problem, const VariantDeviceProperties& properties) {
-    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
-    const auto wanted = ceil_div(problem.x, packed_threads * packed_values_per_thread);
-    return {.grid = {std::clamp(wanted, 1U, most)},
+    return {.grid = {packed_blocks(problem, properties)},
             .block = {packed_threads},
             .dynamic_shared_bytes = packed_words(problem, properties) * 4,
             .cooperative = true};

@@ -30,7 +30,7 @@ constexpr unsigned barrier_words = 4;
 constexpr unsigned columns = 64;  // Four words each, which a block adds up at a time.
 constexpr unsigned groups = threads / columns;
 
-/// Where the counters of the bins are: bin = field · words + word.
+/// Where the counters of the bins are: bin = word · fields + field.
 struct Layout {
     unsigned bins;
     unsigned words;
@@ -38,7 +38,7 @@ struct Layout {
     unsigned bits;
     unsigned full;  ///< A field with all bits set.
     unsigned half;
-    unsigned reciprocal;
+    unsigned reciprocal;  ///< Of the fields: exact for less than 2^28 bins.
 
     __device__ Layout(unsigned bin_count, unsigned word_count)
         : bins(bin_count),
@@ -47,22 +47,16 @@ struct Layout {
           bits(32 / fields),
           full(fields == 1 ? 0xffffffffU : (1U << bits) - 1),
           half(1U << (bits - 1)),
-          reciprocal(0xffffffffU / word_count) {}
+          reciprocal(0xffffffffU / fields + 1) {}
 };
 
 struct Place {
     unsigned word;
     unsigned shift;
 
-    __device__ Place(const Layout& layout, unsigned bin) {
-        unsigned field = __umulhi(bin, layout.reciprocal);  // At most one too low.
-        word = bin - field * layout.words;
-        if (word >= layout.words) {
-            ++field;
-            word -= layout.words;
-        }
-        shift = field * layout.bits;
-    }
+    __device__ Place(const Layout& layout, unsigned bin)
+        : word(layout.fields == 1 ? bin : __umulhi(bin, layout.reciprocal)),
+          shift((bin - word * layout.fields) * layout.bits) {}
 };
 
 /// Adds one for each value of a warp to the counts in the workspace.
@@ -143,7 +137,7 @@ __device__ void add_up(const Layout& layout, const unsigned* partials, unsigned*
         const unsigned at = first + column * 4;
         uint4 sums[most_fields] = {};
         if (at < layout.words) {
-#pragma unroll 3
+#pragma unroll 2
             for (unsigned block = group; block < gridDim.x; block += groups) {
                 const uint4 four =
                     __ldcg(reinterpret_cast<const uint4*>(partials + block * layout.words + at));
@@ -164,7 +158,7 @@ __device__ void add_up(const Layout& layout, const unsigned* partials, unsigned*
             __syncthreads();
             // Now a thread for each word.
             const unsigned word = first + threadIdx.x;
-            const unsigned bin = f * layout.words + word;
+            const unsigned bin = word * layout.fields + f;
             if (threadIdx.x < columns * 4 && word < layout.words && bin < layout.bins) {
                 unsigned sum = __ldcg(spilled + bin);
                 if (sum != 0) spilled[bin] = 0;
@@ -205,15 +199,29 @@ __device__ unsigned sum_of_fields(const Layout& layout, const uint4& words) {
     return sum;
 }
 
+/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+__device__ uint4 load_once(const uint4* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+#else
+    return __ldcs(from);
+#endif
+}
+
 /// The values of a block, as vectors.
 struct Share {
-    const uint4* __restrict__ values;
+    const uint4* values;
     unsigned long long vectors;  ///< Of all blocks.
 
     /// Vector `index` of this thread; past the end it has no bins.
     __device__ uint4 operator[](unsigned long long index) const {
         const unsigned long long at = (index * gridDim.x + blockIdx.x) * threads + threadIdx.x;
-        return at < vectors ? __ldcs(values + at) : make_uint4(ignored, ignored, ignored, ignored);
+        return at < vectors ? load_once(values + at)
+                            : make_uint4(ignored, ignored, ignored, ignored);
     }
     /// For each thread of every block, the same.
     __device__ unsigned long long per_thread() const {
@@ -232,24 +240,36 @@ __device__ void clear(const Layout& layout, unsigned* words) {
 /// that have a bin.
 __device__ unsigned count(const Layout& layout, unsigned* words, const Share& share,
                           unsigned long long first, unsigned long long last) {
+    const unsigned any_word = min(threadIdx.x % 32, layout.words - 1);
     unsigned counted = 0;
-    for (unsigned long long i = first; i < last; i += loads) {
+    const auto count_vector = [&](const uint4& vector) {
+        const unsigned values[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e) {
+            // Without a branch: a value without a bin adds nothing to some word.
+            const Place place(layout, values[e]);
+            const bool has_bin = values[e] < layout.bins;
+            atomicAdd(words + (has_bin ? place.word : any_word),
+                      has_bin ? 1U << place.shift : 0U);
+            counted += has_bin ? 1 : 0;
+        }
+    };
+    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
+    const unsigned long long whole = min(last, share.vectors / step);
+    unsigned long long i = first;
+    const uint4* at =
+        share.values + first * step + blockIdx.x * static_cast<unsigned long long>(threads) + threadIdx.x;
+    for (; i + loads <= whole; i += loads, at += loads * step) {
         uint4 loaded[loads];
 #pragma unroll
         for (unsigned j = 0; j < loads; ++j)
-            loaded[j] = i + j < last ? share[i + j] : make_uint4(ignored, ignored, ignored, ignored);
+            loaded[j] = load_once(at + j * step);
 #pragma unroll
-        for (unsigned j = 0; j < loads; ++j) {
-            const unsigned values[4] = {loaded[j].x, loaded[j].y, loaded[j].z, loaded[j].w};
-#pragma unroll
-            for (unsigned e = 0; e < 4; ++e) {
-                if (values[e] >= layout.bins) continue;
-                const Place place(layout, values[e]);
-                atomicAdd(words + place.word, 1U << place.shift);
-                ++counted;
-            }
-        }
+        for (unsigned j = 0; j < loads; ++j)
+            count_vector(loaded[j]);
     }
+    for (; i < last; ++i)
+        count_vector(share[i]);
     return counted;
 }
 
@@ -288,13 +308,12 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     const Share share{reinterpret_cast<const uint4*>(values), is_aligned ? n / 4 : 0};
     clear(layout, words);
 
-    // A part of the share gives a field a quarter of its range on average, if bins are equally
-    // frequent: then overflows are rare, and between parts the fields move to the workspace. A part
-    // has fewer than 2^32 values.
+    // A part of the share gives a field a quarter of its range on average, or half of a wide one, if
+    // bins are equally frequent: then overflows are rare, and between parts the fields move to the
+    // workspace. A part has fewer than 2^32 values.
     constexpr unsigned long long most_vectors = 1U << 19;
-    const unsigned long long of_part =
-        min(static_cast<unsigned long long>(layout.half) * bins / 2 / (4 * threads) + loads,
-            most_vectors);
+    const unsigned long long per_field = layout.bits >= 8 ? layout.half : layout.half / 2;
+    const unsigned long long of_part = min(per_field * bins / (4 * threads) + loads, most_vectors);
     const unsigned long long per_thread = share.per_thread();
     for (unsigned long long first = 0; first < per_thread; first += of_part) {
         const unsigned long long last = min(first + of_part, per_thread);
@@ -322,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
             }
             for (unsigned f = 0; f < layout.fields; ++f) {
                 const unsigned field = word >> f * layout.bits & layout.full;
-                if (field != 0) atomicAdd(spilled + f * layout.words + i, field);
+                if (field != 0) atomicAdd(spilled + i * layout.fields + f, field);
             }
         }
         __syncthreads();

@@ -14,7 +14,7 @@ LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProperties&) 
 }
 
 LaunchShape any_shape(const Problem& problem, const VariantDeviceProperties&) {
-    return {.grid = {ceil_div(problem.x, 64), ceil_div(problem.y, 64)}, .block = {64, 8}};
+    return {.grid = {ceil_div(problem.x, 128), ceil_div(problem.y, 32)}, .block = {512}};
 }
 
 std::optional<std::string> refuses_unless_fours(const Problem& problem) {

@@ -4,6 +4,19 @@ namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
+/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+__device__ float4 load_once(const float* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from));
+    return v;
+#else
+    return __ldcs(reinterpret_cast<const float4*>(from));
+#endif
+}
+
 template <unsigned pitch>
 __device__ void transpose_tile(const float* __restrict__ from, float* __restrict__ to,
                                unsigned rows, unsigned columns) {
@@ -69,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(512)
     for (unsigned j = 0; j < side; j += lines) {
         const unsigned row = top + threadIdx.y + j;
         if (left + x < columns && row < rows) {
-            const float4 v = __ldcs(reinterpret_cast<const float4*>(
-                from + static_cast<unsigned long long>(row) * columns + left + x));
+            const float4 v =
+                load_once(from + static_cast<unsigned long long>(row) * columns + left + x);
             float* const line = &staged[threadIdx.y + j][x];
             line[0] = v.x;
             line[1] = v.y;
@@ -89,33 +102,35 @@ extern "C" __global__ void __launch_bounds__(512)
     }
 }
 
-// The same for any matrix, with 4-byte accesses.
+// The same for any matrix, with 4-byte accesses. Tiles of 128 rows: lines of the result whose length
+// isn't a multiple of a sector are written in long pieces.
 extern "C" __global__ void __launch_bounds__(512)
     transpose_any(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                   unsigned columns) {
-    constexpr unsigned side = 64;
-    constexpr unsigned lines = 8;  // Read or written by a block at a time.
-    __shared__ float staged[side][side + 1];
-    const unsigned left = blockIdx.y * side;
-    const unsigned top = blockIdx.x * side;
+    constexpr unsigned width = 32;
+    constexpr unsigned height = 128;
+    constexpr unsigned per_thread = width * height / 512;
+    __shared__ float staged[height][width + 1];
+    const unsigned left = blockIdx.y * width;
+    const unsigned top = blockIdx.x * height;
     // All loads before the first store.
-    float loaded[side / lines] = {};
+    float loaded[per_thread] = {};
 #pragma unroll
-    for (unsigned i = 0; i < side / lines; ++i) {
-        const unsigned row = top + threadIdx.y + i * lines;
-        if (left + threadIdx.x < columns && row < rows)
-            loaded[i] =
-                __ldcs(from + static_cast<unsigned long long>(row) * columns + left + threadIdx.x);
+    for (unsigned i = 0; i < per_thread; ++i) {
+        const unsigned row = top + (i * 512 + threadIdx.x) / width;
+        const unsigned column = left + threadIdx.x % width;
+        if (row < rows && column < columns)
+            loaded[i] = __ldcs(from + static_cast<unsigned long long>(row) * columns + column);
     }
 #pragma unroll
-    for (unsigned i = 0; i < side / lines; ++i)
-        staged[threadIdx.y + i * lines][threadIdx.x] = loaded[i];
+    for (unsigned i = 0; i < per_thread; ++i)
+        staged[(i * 512 + threadIdx.x) / width][threadIdx.x % width] = loaded[i];
     __syncthreads();
 #pragma unroll
-    for (unsigned i = 0; i < side / lines; ++i) {
-        const unsigned row = left + threadIdx.y + i * lines;
-        if (top + threadIdx.x < rows && row < columns)
-            __stcs(to + static_cast<unsigned long long>(row) * rows + top + threadIdx.x,
-                   staged[threadIdx.x][threadIdx.y + i * lines]);
+    for (unsigned i = 0; i < per_thread; ++i) {
+        const unsigned x = (i * 512 + threadIdx.x) / height;
+        const unsigned y = threadIdx.x % height;
+        if (top + y < rows && left + x < columns)
+            __stcs(to + static_cast<unsigned long long>(left + x) * rows + top + y, staged[y][x]);
     }
 }
