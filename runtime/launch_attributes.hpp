@@ -6,6 +6,7 @@
 #include <lode/runtime/launch_attributes.hpp>
 
 #include <array>
+#include <cstdint>
 
 namespace lode::detail {
 
@@ -56,17 +57,24 @@ private:
     unsigned count_ = 0;
 };
 
+/// The value, in a register of its own. A vector of values that were stored one by one has to wait
+/// for these stores, which takes longer than all else in a launch.
+[[gnu::always_inline]] inline std::uint32_t separately(std::uint32_t value) noexcept {
+    asm("" : "+r"(value));
+    return value;
+}
+
 /// The configuration of a launch; it refers to `attributes`.
 [[nodiscard]] inline CUlaunchConfig driver_config(const LaunchShape& shape, CUstream stream,
                                                   DriverAttributes& attributes) noexcept {
     CUlaunchConfig config{};
-    config.gridDimX = shape.grid.x;
-    config.gridDimY = shape.grid.y;
-    config.gridDimZ = shape.grid.z;
-    config.blockDimX = shape.block.x;
-    config.blockDimY = shape.block.y;
-    config.blockDimZ = shape.block.z;
-    config.sharedMemBytes = shape.dynamic_shared_bytes;
+    config.gridDimX = separately(shape.grid.x);
+    config.gridDimY = separately(shape.grid.y);
+    config.gridDimZ = separately(shape.grid.z);
+    config.blockDimX = separately(shape.block.x);
+    config.blockDimY = separately(shape.block.y);
+    config.blockDimZ = separately(shape.block.z);
+    config.sharedMemBytes = separately(shape.dynamic_shared_bytes);
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = attributes.count();

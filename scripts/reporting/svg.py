@@ -213,14 +213,14 @@ def bars(title, x_label, rows, kind="linear", reference=None):
     low, high = limits(values, kind)
     if kind == "log":
         low /= 2
-    x = Scale(kind, low, high, 12, WIDTH - 70)
+    x = Scale(kind, low, high, 12, WIDTH - 100)  # Room for the value of the longest.
     bottom = top + row_height * len(rows)
     body = []
     for value in x.ticks():
         at = x(value)
         body.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{top}" y2="{bottom}"/>')
-        body.append(f'<text class="tick" x="{at}" y="{bottom + 16}" text-anchor="middle">'
-                    f"{number(value)}</text>")
+        body.append(f'<text class="tick" x="{at}" y="{bottom + 16}" text-anchor='
+                    f'"{"start" if at < 30 else "middle"}">{number(value)}</text>')
     for index, (name, value, low_bound, high_bound, kind_of) in enumerate(rows):
         at = top + index * row_height
         begin = x(0) if kind == "linear" else 12
