@@ -1,5 +1,8 @@
 #include "base/shared_library.hpp"
 
+#include "base/stand_in.hpp"
+#include "base/try.hpp"
+
 #include <system_error>
 
 #include <dlfcn.h>
@@ -7,12 +10,28 @@
 #include <link.h>
 
 namespace lode {
+namespace {
+
+Result<void*> open_named(const std::string& name) {
+    if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    const char* why = ::dlerror();
+    return fail(Errc::not_found, why != nullptr ? why : "the loader gives no reason");
+}
+
+bool is_stand_in(void* handle) noexcept {
+    return ::dlsym(handle, stand_in_symbol) != nullptr;
+}
+
+}  // namespace
 
 Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        const char* why = ::dlerror();
-        return fail(Errc::not_found, why != nullptr ? why : "the loader gives no reason");
+    LODE_TRY_ASSIGN(void* handle, open_named(path.string()));
+    if (is_stand_in(handle)) {
+        LODE_TRY_ASSIGN(handle, open_named(original_prefix + path.string()));
+        if (is_stand_in(handle)) {
+            return fail(Errc::not_found,
+                        fmt::format("'{}' is a stand-in of lode's.", path.string()));
+        }
     }
     SharedLibrary library;
     library.handle_ = handle;

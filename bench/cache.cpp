@@ -1,10 +1,11 @@
 // Measures a cache hit, in a small and in a large cache.
 //
-//   lode_bench_cache [RECORDS]     RECORDS (default 100000) fill the large cache
+//   lode_bench_cache [RECORDS] [--json FILE]     RECORDS (default 100000) fill the large cache
 //
 // All measurements come from one run on one machine; the right-hand column is the goal. Each figure
 // is the median of many single measurements. Without NVRTC the last part is skipped.
 #include "base/file.hpp"
+#include "bench/results.hpp"
 #include "jit/cache/state.hpp"
 #include "jit/cache/store/disk_tier.hpp"
 #include "jit/cache/store/memory_tier.hpp"
@@ -29,10 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t unbounded = std::uint64_t{1} << 40;
 constexpr std::size_t small_cubin = 5000;
+constexpr double ns_per_us = 1e3;
+constexpr double ns_per_ms = 1e6;
 
-/// The median time of one call in nanoseconds; each sample times `batch` calls.
+/// The times of one call in nanoseconds; each sample times `batch` calls.
 template <class Work>
-double median_ns(int samples, int batch, Work&& work) {
+std::vector<double> times_ns(int samples, int batch, Work&& work) {
     std::vector<double> times;
     for (int i = 0; i < samples; ++i) {
         const auto start = Clock::now();
@@ -41,13 +44,32 @@ double median_ns(int samples, int batch, Work&& work) {
         times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
                         batch);
     }
-    std::ranges::nth_element(times, times.begin() + samples / 2);
-    return times[static_cast<std::size_t>(samples) / 2];
+    return times;
 }
 
-void row(std::string_view what, double value, std::string_view unit, std::string_view goal) {
-    fmt::print("{:<58} {:>10.2f} {:<3} {}\n", what, value, unit, goal);
-}
+/// Prints a table of medians and adds each to the results.
+class Table {
+public:
+    explicit Table(bench::Results& results) : results_(results) {}
+
+    /// `divisor`: nanoseconds in one unit.
+    void row(const std::string& what, const std::vector<double>& times, double divisor,
+             std::string unit, std::string_view goal) {
+        std::vector<double> scaled;
+        for (const double time : times)
+            scaled.push_back(time / divisor);
+        const auto figure =
+            bench::measured({.group = "cache", .series = what, .unit = std::move(unit)}, scaled);
+        print(what, figure.value, figure.unit, goal);
+        results_.add(figure);
+    }
+    void print(std::string_view what, double value, std::string_view unit, std::string_view goal) {
+        fmt::print("{:<58} {:>10.2f} {:<3} {}\n", what, value, unit, goal);
+    }
+
+private:
+    bench::Results& results_;
+};
 
 void stop(const Error& error) {
     fmt::print(stderr, "{}\n", error.describe());
@@ -63,19 +85,19 @@ void fill(DiskTier& tier, int records) {
     }
 }
 
-double disk_hit_ns(const std::filesystem::path& folder, int records) {
+std::vector<double> disk_hit_ns(const std::filesystem::path& folder, int records) {
     const auto tier = unwrap(DiskTier::open(folder, true, unbounded));
     const Entry entry = example_entry(0, small_cubin);
     const Key key = key_of(entry);
     unwrap(tier->put({RecordKind::entry, key.digest}, format_entry(entry)));
     fill(*tier, records);
-    return median_ns(2001, 1, [&] {
+    return times_ns(2001, 1, [&] {
         const auto record = unwrap(tier->get({RecordKind::entry, key.digest}));
         if (!parse_entry_for(record.value().bytes, key)) std::abort();
     });
 }
 
-void measure_tiers(const std::filesystem::path& folder, int records) {
+void measure_tiers(Table& table, const std::filesystem::path& folder, int records) {
     MemoryTier<KeptImage> memory(std::size_t{64} << 20);
     std::vector<Digest> keys;
     for (int i = 0; i < 1000; ++i) {
@@ -83,18 +105,17 @@ void measure_tiers(const std::filesystem::path& folder, int records) {
         memory.put(keys.back(), std::make_shared<const KeptImage>(), 10'000);
     }
     std::size_t next = 0;
-    row("memory tier: get, of 1000",
-        median_ns(1001, 100,
-                  [&] {
-                      if (!memory.get(keys[next++ % keys.size()])) std::abort();
-                  }),
-        "ns", "goal <= 200 ns");
+    const auto look_ups = times_ns(1001, 100, [&] {
+        if (!memory.get(keys[next++ % keys.size()])) std::abort();
+    });
+    table.row("memory tier: get, of 1000", look_ups, 1, "ns", "goal <= 200 ns");
 
-    const double few = disk_hit_ns(folder / "few", 100);
-    row("disk tier: verified hit of a small kernel, of 100", few / 1e3, "us", "goal <= 30 us");
-    const double many = disk_hit_ns(folder / "many", records);
-    row(fmt::format("the same, of {}", records), many / 1e3, "us", "");
-    row("ratio", many / few, "", "goal ~ 1");
+    const auto few = disk_hit_ns(folder / "few", 100);
+    table.row("disk tier: verified hit of a small kernel, of 100", few, ns_per_us, "us",
+              "goal <= 30 us");
+    const auto many = disk_hit_ns(folder / "many", records);
+    table.row(fmt::format("disk tier: the same, of {}", records), many, ns_per_us, "us", "");
+    table.print("ratio", bench::quantile(many, 0.5) / bench::quantile(few, 0.5), "", "goal ~ 1");
 }
 
 /// One compilation in a new CachedCompiler, as in a newly started process.
@@ -102,41 +123,43 @@ CachedImage compile_fresh(const CacheOptions& options, const Source& source) {
     return unwrap(CachedCompiler({}, options).compile(source, unwrap(Arch::parse("sm_90"))));
 }
 
-void measure_compiler(const std::filesystem::path& folder, std::string_view what,
+void measure_compiler(Table& table, const std::filesystem::path& folder, std::string_view what,
                       const Source& source, std::string_view goal) {
     CacheOptions options;
     options.folder = folder;
     const auto cold = compile_fresh(options, source);
-    row(fmt::format("{}: compiled", what), cold.report.milliseconds, "ms", cold.report.not_kept);
-    const double warm = median_ns(201, 1, [&] {
+    const double cold_ns = cold.report.milliseconds * ns_per_ms;
+    table.row(fmt::format("{}: compiled", what), {cold_ns}, ns_per_ms, "ms", cold.report.not_kept);
+    const auto warm = times_ns(201, 1, [&] {
         if (compile_fresh(options, source).report.tier != "disk") std::abort();
     });
-    row(fmt::format("{}: disk hit by a fresh compiler object", what), warm / 1e6, "ms", goal);
-    row(fmt::format("{}: ratio", what), cold.report.milliseconds * 1e6 / warm, "x", "");
+    table.row(fmt::format("{}: disk hit by a fresh compiler object", what), warm, ns_per_ms, "ms",
+              goal);
+    table.print(fmt::format("{}: ratio", what), cold_ns / bench::quantile(warm, 0.5), "x", "");
     const CachedCompiler compiler({}, options);
     const auto arch = unwrap(Arch::parse("sm_90"));
     (void)unwrap(compiler.compile(source, arch));
-    const double memory = median_ns(501, 1, [&] {
+    const auto memory = times_ns(501, 1, [&] {
         if (unwrap(compiler.compile(source, arch)).report.tier != "memory") std::abort();
     });
-    row(fmt::format("{}: memory hit, headers validated", what), memory / 1e3, "us", "");
+    table.row(fmt::format("{}: memory hit, headers validated", what), memory, ns_per_us, "us", "");
 }
 
-int run(int records) {
+int run(Table& table, int records) {
     const auto scratch = ScratchFolder::create("lode-bench").value();
-    measure_tiers(scratch.path(), records);
+    measure_tiers(table, scratch.path(), records);
     if (!Compiler().info()) {
         fmt::print("No NVRTC is available, so the compiler isn't measured.\n");
         return 0;
     }
     measure_compiler(
-        scratch.path() / "small", "saxpy",
+        table, scratch.path() / "small", "saxpy",
         Source::text(
             "extern \"C\" __global__ void saxpy(float a, const float* x, float* y, int n) "
             "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] += a * x[i]; "
             "}\n"),
         "");
-    measure_compiler(scratch.path() / "cub", "CUB",
+    measure_compiler(table, scratch.path() / "cub", "CUB",
                      Source::text("#include <cub/block/block_reduce.cuh>\n"
                                   "extern \"C\" __global__ void sum(const float* x, float* y) {\n"
                                   "    using Reduce = cub::BlockReduce<float, 128>;\n"
@@ -153,7 +176,11 @@ int run(int records) {
 int main(int argc, char** argv) {
     constexpr int default_records = 100'000;
     try {
-        return run(argc > 1 ? std::atoi(argv[1]) : default_records);
+        bench::Results results("cache", argc, argv);
+        Table table(results);
+        const int code = run(table, argc > 1 ? std::atoi(argv[1]) : default_records);
+        results.write();
+        return code;
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;

@@ -5,7 +5,9 @@
 // the median over the rounds, in wall-clock time and in processor time (which other load disturbs
 // less); a ratio is that of two medians. Goal: at most 1.02.
 //
-// Usage: lode_bench_cold_compile [ROUNDS]
+// Usage: lode_bench_cold_compile [ROUNDS] [--json FILE]
+#include "bench/results.hpp"
+
 #include <lode/base/unwrap.hpp>
 #include <lode/jit/compiler.hpp>
 
@@ -110,10 +112,15 @@ Cost cost_of(Work work) {
     return {std::chrono::duration<double, std::milli>(wall).count(), processor};
 }
 
-double median(const std::vector<Cost>& costs, double Cost::*kind) {
+std::vector<double> values_of(const std::vector<Cost>& costs, double Cost::*kind) {
     std::vector<double> values;
     for (const auto& cost : costs)
         values.push_back(cost.*kind);
+    return values;
+}
+
+double median(const std::vector<Cost>& costs, double Cost::*kind) {
+    std::vector<double> values = values_of(costs, kind);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::ranges::nth_element(values, middle);
     return *middle;
@@ -132,9 +139,10 @@ std::string many_kernels(int count) {
     return code;
 }
 
-void run(int rounds) {
+void run(int rounds, lode::bench::Results& results) {
     const lode::Compiler compiler;
     const auto info = lode::unwrap(compiler.info());
+    results.set("nvrtc", info.build);
     const RawNvrtc nvrtc(info.path.string());
     const lode::Arch arch({9, 0});
     fmt::print("NVRTC {}, {}, {} rounds, milliseconds\n\n", info.build, arch.to_string(), rounds);
@@ -187,6 +195,12 @@ void run(int rounds) {
             measure_lode();
             if (round % 2 != 0) measure_raw();
         }
+        results.add(lode::bench::measured(
+            {.group = "compile", .series = subject.name + ", raw NVRTC", .unit = "ms"},
+            values_of(raw, &Cost::wall)));
+        results.add(lode::bench::measured(
+            {.group = "compile", .series = subject.name + ", lode", .unit = "ms"},
+            values_of(ours, &Cost::wall)));
         fmt::print("{:<14}", subject.name);
         for (const auto kind : {&Cost::wall, &Cost::processor}) {
             const double theirs = median(raw, kind);
@@ -202,16 +216,19 @@ void run(int rounds) {
 
 int main(int argc, char** argv) {
     int rounds = 101;
-    if (argc > 1) {
-        const auto [end, problem] =
-            std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), rounds);
-        if (problem != std::errc{} || *end != '\0' || rounds < 1) {
-            fmt::print(stderr, "usage: {} [ROUNDS], a number of at least 1\n", argv[0]);
-            return 2;
-        }
-    }
     try {
-        run(rounds);
+        lode::bench::Results results("cold_compile", argc, argv);
+        if (argc > 1) {
+            const auto [end, problem] =
+                std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), rounds);
+            if (problem != std::errc{} || *end != '\0' || rounds < 1) {
+                fmt::print(stderr, "usage: {} [ROUNDS] [--json FILE], with at least 1 round\n",
+                           argv[0]);
+                return 2;
+            }
+        }
+        run(rounds, results);
+        results.write();
     } catch (const std::exception& problem) {
         fmt::print(stderr, "{}\n", problem.what());
         return 1;

@@ -1,10 +1,8 @@
-// Checks and then measures every row of every kernel family that the device can run: bandwidth
-// against the copy rate of the same run and the theoretical one, the matrix product against cuBLAS.
-//
-//     lode_bench_kernels [family …]
-#include "gemm/half.hpp"
-#include "kernels_cublas.hpp"
+// Checks and then measures rows of kernel families and their peers; see kernel_usage().
+#include "kernels_arguments.hpp"
 #include "kernels_measure.hpp"
+#include "kernels_peers.hpp"
+#include "kernels_report.hpp"
 #include "lode_kernels/families.hpp"
 
 #include <lode/runtime/runtime.hpp>
@@ -12,37 +10,28 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 namespace {
 
+using lode::bench::Candidate;
+using lode::bench::Launch;
 using lode::bench::Meter;
+using lode::bench::PeerCall;
+using lode::bench::ProblemResult;
 using lode::kernels::FamilyEntry;
 using lode::kernels::Workload;
 
-constexpr double giga = 1e9;
-constexpr double tera = 1e12;
-constexpr double ms_per_s = 1e3;
-
-/// The rates that results are compared with.
-struct Roof {
-    double copy = 0;         ///< Bytes per second, read and written.
-    double theoretical = 0;  ///< Bytes per second.
-};
-
-struct Measured {
-    std::string row;
-    double milliseconds = 0;
-};
+using Workloads = std::vector<std::unique_ptr<Workload>>;
 
 /// Measures copies between buffers that are larger than the L2 cache, in turns.
-lode::Result<double> copy_rate(const lode::Device& device, Meter& meter) {
-    constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB.
+lode::Result<double> copy_rate(const lode::Device& device, bool software_device, Meter& meter) {
+    const std::size_t words = software_device ? std::size_t{1} << 20 : std::size_t{1} << 26;
     std::vector<lode::DeviceBuffer<std::uint32_t>> buffers;
     for (int i = 0; i < 4; ++i) {
         auto buffer = device.alloc<std::uint32_t>(words);
@@ -55,25 +44,22 @@ lode::Result<double> copy_rate(const lode::Device& device, Meter& meter) {
         const std::size_t pair = index % 2 * 2;
         return buffers[pair].copy_from_async(stream, buffers[pair + 1]);
     };
-    return meter.median(copy).map(
-        [](double ms) { return 2.0 * 4 * static_cast<double>(words) / ms * ms_per_s; });
+    constexpr double ms_per_s = 1e3;
+    return meter.alone(copy).map([&](const lode::bench::Times& times) {
+        return 2.0 * 4 * static_cast<double>(words) / times.median * ms_per_s;
+    });
 }
 
-std::string text_of(const lode::Problem& problem) {
-    return problem.y == 1   ? fmt::format("{}", problem.x)
-           : problem.z == 1 ? fmt::format("{}x{}", problem.x, problem.y)
-                            : fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
-}
-
-/// Workloads whose data together is at least four times the L2 cache.
-lode::Result<std::vector<std::unique_ptr<Workload>>> make_workloads(const lode::Device& device,
-                                                                    const FamilyEntry& entry,
-                                                                    const lode::Problem& problem) {
+/// Two workloads, or as many as make their data four times the L2 cache, but at most 16: problems
+/// so small that 16 of them fit there are measured in the cache, where the work before leaves them.
+lode::Result<Workloads> make_workloads(const lode::Device& device, const FamilyEntry& entry,
+                                       const lode::Problem& problem) {
+    constexpr std::size_t most = 16;
     std::random_device entropy;
-    std::vector<std::unique_ptr<Workload>> workloads;
+    Workloads workloads;
     double bytes = 0;
     const double wanted = 4.0 * static_cast<double>(device.properties().l2_bytes);
-    while (workloads.size() < 2 || bytes < wanted) {
+    while (workloads.size() < 2 || (bytes < wanted && workloads.size() < most)) {
         auto workload = entry.make(device, problem, entropy());
         if (!workload) return tl::unexpected(workload.error());
         bytes += (*workload)->bytes();
@@ -82,177 +68,225 @@ lode::Result<std::vector<std::unique_ptr<Workload>>> make_workloads(const lode::
     return workloads;
 }
 
-lode::Status check_once(Workload& workload, const lode::LoadedVariant& variant, Meter& meter) {
+/// Poisons the outputs of the first workload, launches once and compares with the reference.
+lode::Status check_once(Workload& workload, const Launch& launch, Meter& meter) {
     return workload.poison()
-        .and_then([&] { return workload.launch(variant, meter.stream()); })
+        .and_then([&] { return launch(meter.stream(), 0); })
         .and_then([&] { return meter.stream().sync(); })
         .and_then([&] { return workload.check(); });
 }
 
-void print_row(const std::string& name, const Workload& workload, const Measured& measured,
-               const Roof& roof, std::optional<double> ratio_to_below) {
-    const double seconds = measured.milliseconds / ms_per_s;
-    std::string rates;
-    if (workload.operations() > 0) {
-        rates = fmt::format("{:8.1f} TFLOP/s", workload.operations() / seconds / tera);
-    } else {
-        const double rate = workload.bytes() / seconds;
-        rates = fmt::format("{:8.1f} GB/s {:6.3f} of copy {:6.3f} of theoretical", rate / giga,
-                            rate / roof.copy, roof.theoretical > 0 ? rate / roof.theoretical : 0);
-    }
-    fmt::print("  {:<12} {:10.4f} ms {}{}\n", name, measured.milliseconds, rates,
-               ratio_to_below ? fmt::format("  {:.2f}x the row below", *ratio_to_below) : "");
-}
-
-/// The time of cuBLAS on the same problem with its own data.
-lode::Result<double> cublas_time(lode::bench::Cublas& cublas, lode::bench::Cublas::Element element,
-                                 const lode::Device& device, const lode::Problem& problem,
-                                 Meter& meter) {
-    const auto& format = element == lode::bench::Cublas::Element::bf16 ? lode::kernels::bfloat16
-                                                                       : lode::kernels::float16;
-    struct Set {
-        lode::DeviceBuffer<std::uint16_t> a;
-        lode::DeviceBuffer<std::uint16_t> b;
-        lode::DeviceBuffer<std::uint16_t> c;
+/// Loads the row; the error is why it can't be measured.
+lode::Result<Launch> launch_of_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
+                                   const std::string& row, const Workloads& workloads) {
+    const auto& problem = workloads.front()->problem();
+    auto variant = loader.load(entry.family, {.problem = problem, .forced = row});
+    if (!variant) return tl::unexpected(std::move(variant).error());
+    return [variant = *std::move(variant), &workloads](lode::StreamRef stream, std::size_t index) {
+        return workloads[index % workloads.size()]->launch(variant, stream);
     };
-    std::vector<Set> sets;
-    for (std::uint64_t i = 0; i < 2; ++i) {
-        auto a = device.upload(lode::kernels::random_halves(format, problem.x * problem.z, 2 * i));
-        if (!a) return tl::unexpected(a.error());
-        auto b =
-            device.upload(lode::kernels::random_halves(format, problem.y * problem.z, 2 * i + 1));
-        if (!b) return tl::unexpected(b.error());
-        auto c = device.alloc<std::uint16_t>(problem.x * problem.y);
-        if (!c) return tl::unexpected(c.error());
-        sets.push_back({*std::move(a), *std::move(b), *std::move(c)});
+}
+
+lode::Result<Launch> launch_of_peer(lode::bench::PeerOffer& offer, const Workloads& workloads) {
+    if (!offer.peer) return tl::unexpected(offer.peer.error());
+    std::vector<PeerCall> calls;
+    for (const auto& workload : workloads) {
+        auto call = (*offer.peer)->prepare(*workload);
+        if (!call) return tl::unexpected(std::move(call).error());
+        calls.push_back(*std::move(call));
     }
-    return meter.median([&](lode::StreamRef stream, std::size_t index) {
-        const Set& set = sets[index % sets.size()];
-        return cublas.multiply(stream, element, problem, set.a.data(), set.b.data(), set.c.data());
-    });
+    return [calls = std::move(calls)](lode::StreamRef stream, std::size_t index) {
+        return calls[index % calls.size()](stream);
+    };
 }
 
-lode::Status bench_cublas(lode::bench::Cublas::Element element, const lode::Device& device,
-                          const lode::Problem& problem, const std::vector<Measured>& rows,
-                          const Workload& workload, Meter& meter) {
-    auto cublas = lode::bench::Cublas::open(device);
-    if (!cublas) {
-        fmt::print("  cuBLAS       isn't measured: {}\n", cublas.error().message);
-        return {};
-    }
-    const auto time = cublas_time(*cublas, element, device, problem, meter);
-    if (!time) return tl::unexpected(time.error());
-    fmt::print("  {:<12} {:10.4f} ms {:8.1f} TFLOP/s\n", "cuBLAS", *time,
-               workload.operations() / *time * ms_per_s / tera);
-    for (const auto& row : rows)
-        fmt::print("  {:<12} {:.3f} of cuBLAS\n", row.row, *time / row.milliseconds);
-    return {};
-}
+/// The measurements of one problem.
+class ProblemBench {
+public:
+    ProblemBench(const lode::VariantLoader& loader, const FamilyEntry& entry, Meter& meter)
+        : loader_(loader), entry_(entry), meter_(meter) {}
 
-/// Checks a row, then times it.
-lode::Result<double> time_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
-                              const std::string& row, const lode::Problem& problem,
-                              const std::vector<std::unique_ptr<Workload>>& workloads,
-                              Meter& meter) {
-    const auto variant = loader.load(entry.family, {.problem = problem, .forced = row});
-    if (!variant) return tl::unexpected(variant.error());
-    if (auto right = check_once(*workloads.front(), *variant, meter); !right)
-        return tl::unexpected(std::move(right).error());
-    return meter.median([&](lode::StreamRef stream, std::size_t index) {
-        return workloads[index % workloads.size()]->launch(*variant, stream);
-    });
-}
-
-lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry& entry,
-                           const lode::Problem& problem, const Roof& roof, Meter& meter) {
-    auto workloads = make_workloads(loader.device(), entry, problem);
-    if (!workloads) return tl::unexpected(workloads.error());
-    fmt::print("\n{} {} ({}), {} data sets taking turns\n", entry.family.name, text_of(problem),
-               entry.extents, workloads->size());
-    std::vector<Measured> rows;
-    std::optional<lode::Error> failure;
-    for (const auto& row : entry.family.rows) {
-        if (auto why = lode::refusal_of(row, loader.device_properties(), problem);
-            why || !row.caveat.empty()) {
-            fmt::print("  {:<12} not measured: {}\n", row.name, why.value_or(row.caveat));
-            continue;
+    /// An error only if nothing more can be measured; rows that fail say so in the result.
+    lode::Result<ProblemResult> run(const lode::Problem& problem,
+                                    const lode::bench::KernelArguments& arguments) {
+        auto workloads = make_workloads(loader_.device(), entry_, problem);
+        if (!workloads) return tl::unexpected(workloads.error());
+        const Workload& first = *workloads->front();
+        ProblemResult result{.family = entry_.family.name,
+                             .extents = std::string(entry_.extents),
+                             .problem = problem,
+                             .sets = workloads->size(),
+                             .bytes = first.bytes(),
+                             .operations = first.operations()};
+        const auto choice =
+            lode::select(entry_.family, loader_.device_properties(), {.problem = problem});
+        if (!choice) return tl::unexpected(choice.error());
+        for (const auto& row : entry_.family.rows) {
+            if (arguments.chosen && &row != &entry_.family.rows[choice->row]) continue;
+            if (auto why = lode::refusal_of(row, loader_.device_properties(), problem);
+                why || !row.caveat.empty()) {
+                result.candidates.push_back(
+                    {.name = row.name, .verified = true, .problem = why.value_or(row.caveat)});
+                continue;
+            }
+            add(result, {.name = row.name}, launch_of_row(loader_, entry_, row.name, *workloads),
+                *workloads);
         }
-        const auto time = time_row(loader, entry, row.name, problem, *workloads, meter);
-        if (!time) {
-            // A failing row is reported and doesn't stop the others.
-            fmt::print("  {:<12} FAILED: {}\n", row.name, time.error().describe());
-            failure = time.error();
-            if (loader.device().is_lost()) return tl::unexpected(time.error());
-            continue;
+        auto offers = arguments.peers ? lode::bench::peers_of(entry_, loader_.device())
+                                      : std::vector<lode::bench::PeerOffer>();
+        for (auto& offer : offers) {
+            add(result, {.name = offer.name, .is_peer = true}, launch_of_peer(offer, *workloads),
+                *workloads);
         }
-        rows.push_back({row.name, *time});
+        const auto times = meter_.in_turns(launches_);
+        if (!times) return tl::unexpected(times.error());
+        for (std::size_t i = 0; i < times->size(); ++i)
+            result.candidates[measured_[i]].times = (*times)[i];
+        check_again(result, *workloads);
+        if (!arguments.tune) return result;
+        return tuned_row(*workloads).map([&](std::string row) {
+            result.tuned = std::move(row);
+            return std::move(result);
+        });
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::optional<double> ratio;
-        if (i + 1 < rows.size()) ratio = rows[i + 1].milliseconds / rows[i].milliseconds;
-        print_row(rows[i].row, *workloads->front(), rows[i], roof, ratio);
+
+private:
+    /// Checks a candidate and, if its result is right, lets it take part.
+    void add(ProblemResult& result, Candidate candidate, lode::Result<Launch> launch,
+             const Workloads& workloads) {
+        const lode::Status checked = launch ? check_once(*workloads.front(), *launch, meter_)
+                                            : lode::Status(tl::unexpected(launch.error()));
+        candidate.verified = checked.has_value();
+        if (checked) {
+            measured_.push_back(result.candidates.size());
+            launches_.push_back(*std::move(launch));
+        } else {
+            candidate.problem = checked.error().describe();
+        }
+        result.candidates.push_back(std::move(candidate));
     }
-    if (rows.size() > 1) {
-        fmt::print("  the preferred row is {:.2f}x as fast as the portable one\n",
-                   rows.back().milliseconds / rows.front().milliseconds);
+
+    /// After thousands of launches the results must still be right: what a launch leaves in its
+    /// state serves the next one.
+    void check_again(ProblemResult& result, const Workloads& workloads) {
+        for (std::size_t i = 0; i < launches_.size(); ++i) {
+            Candidate& candidate = result.candidates[measured_[i]];
+            const auto checked = check_once(*workloads.front(), launches_[i], meter_);
+            if (checked) continue;
+            candidate.verified = false;
+            candidate.times.reset();
+            candidate.problem = "after the measurement: " + checked.error().describe();
+        }
     }
-    std::fflush(stdout);
-    if (entry.folder == "gemm") {
-        const auto element = entry.family.name == "gemm_bf16" ? lode::bench::Cublas::Element::bf16
-                                                              : lode::bench::Cublas::Element::f16;
-        auto yardstick =
-            bench_cublas(element, loader.device(), problem, rows, *workloads->front(), meter);
-        if (!yardstick) return yardstick;
+
+    /// The row that tune() chooses for exactly this problem and keeps.
+    lode::Result<std::string> tuned_row(const Workloads& workloads) {
+        const auto& problem = workloads.front()->problem();
+        std::size_t next = 0;
+        return loader_
+            .tune(entry_.family,
+                  {.variant = {.problem = problem, .problem_class = lode::bench::text_of(problem)}},
+                  [&](const lode::LoadedVariant& variant, lode::StreamRef stream) {
+                      return workloads[next++ % workloads.size()]->launch(variant, stream);
+                  })
+            .map([](const lode::TuneReport& report) { return report.choice.row; });
     }
-    if (failure) return tl::unexpected(*std::move(failure));
-    return {};
+
+    const lode::VariantLoader& loader_;
+    const FamilyEntry& entry_;
+    Meter& meter_;
+    std::vector<Launch> launches_;
+    std::vector<std::size_t> measured_;  ///< The candidate of each launch.
+};
+
+/// The requested families and problems, in the order of the request.
+lode::Result<std::vector<std::pair<const FamilyEntry*, std::vector<lode::Problem>>>> wanted_of(
+    const lode::bench::KernelArguments& arguments) {
+    std::vector<std::pair<const FamilyEntry*, std::vector<lode::Problem>>> wanted;
+    for (const auto& request : arguments.families) {
+        const auto* const entry = lode::kernels::find(request.family);
+        if (entry == nullptr) {
+            std::string names;
+            for (const auto& known : lode::kernels::all())
+                names += " " + known.family.name;
+            return lode::fail(lode::Errc::not_found,
+                              fmt::format("There is no kernel family '{}'. The families are:{}.",
+                                          request.family, names));
+        }
+        wanted.emplace_back(entry,
+                            request.problems.empty() ? entry->bench_problems : request.problems);
+    }
+    if (wanted.empty()) {
+        for (const auto& entry : lode::kernels::all())
+            wanted.emplace_back(&entry, entry.bench_problems);
+    }
+    return wanted;
 }
 
-lode::Status run(const std::vector<std::string>& wanted) {
+lode::Status run(const lode::bench::KernelArguments& arguments, const std::string& command) {
+    const auto wanted = wanted_of(arguments);
+    if (!wanted) return tl::unexpected(wanted.error());
     const auto runtime = lode::Runtime::open();
     if (!runtime) return tl::unexpected(runtime.error());
     const auto device = runtime->device(0);
     if (!device) return tl::unexpected(device.error());
-    auto meter = Meter::create(*device);
+    auto meter = Meter::create(*device, arguments.rounds);
     if (!meter) return tl::unexpected(meter.error());
-    const auto rate = copy_rate(*device, *meter);
+    lode::bench::Report report{.machine = lode::bench::machine_of(*runtime, *device),
+                               .command = command,
+                               .commit = arguments.commit};
+    const auto rate = copy_rate(*device, report.machine.software_device, *meter);
     if (!rate) return tl::unexpected(rate.error());
-    const Roof roof{*rate, device->theoretical_bandwidth()};
-    fmt::print("{} (compute capability {}), driver {}, {} MiB L2, ECC {}\n", device->name(),
-               device->cc().to_string(), runtime->driver().version_text(),
-               device->properties().l2_bytes >> 20, device->properties().ecc ? "on" : "off");
-    fmt::print("copy rate {:.1f} GB/s, theoretical {:.1f} GB/s ({:.3f})\n", roof.copy / giga,
-               roof.theoretical / giga, roof.theoretical > 0 ? roof.copy / roof.theoretical : 0);
+    report.machine.copy_rate = *rate;
+    fmt::print("{}", lode::bench::text_of(report.machine));
 
     const lode::VariantLoader loader(*runtime, *device);
     lode::Status outcome;
-    for (const auto& entry : lode::kernels::all()) {
-        if (!wanted.empty() && std::ranges::find(wanted, entry.family.name) == wanted.end())
-            continue;
-        for (const auto& problem : entry.bench_problems) {
-            auto done = bench_problem(loader, entry, problem, roof, *meter);
-            if (done) continue;
-            if (device->is_lost()) return done;
-            outcome = std::move(done);
+    for (const auto& [entry, problems] : *wanted) {
+        for (const auto& problem : problems) {
+            auto result = ProblemBench(loader, *entry, *meter).run(problem, arguments);
+            if (!result) {
+                outcome = tl::unexpected(std::move(result).error());
+                if (device->is_lost()) break;
+                continue;
+            }
+            fmt::print("{}", lode::bench::text_of(*result, report.machine));
+            std::fflush(stdout);
+            for (const auto& candidate : result->candidates) {
+                if (!candidate.verified && !candidate.is_peer)
+                    outcome = lode::fail(lode::Errc::driver_failed, candidate.problem);
+            }
+            report.problems.push_back(*std::move(result));
+            // Now, so that an interrupted run leaves what it has measured.
+            if (arguments.json.empty()) continue;
+            if (auto written = write_json(report, arguments.json); !written) return written;
         }
+        if (device->is_lost()) break;
     }
+    fmt::print("{}", lode::bench::text_of_tuned(report.problems));
     return outcome;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    const std::vector<std::string> wanted(arguments + 1, arguments + count);
-    for (const auto& name : wanted) {
-        if (lode::kernels::find(name) != nullptr) continue;
-        std::string names;
-        for (const auto& entry : lode::kernels::all())
-            names += " " + entry.family.name;
-        fmt::print(stderr, "There is no kernel family '{}'. The families are:{}.\n", name, names);
+    std::string command = "lode_bench_kernels";
+    for (int i = 1; i < count; ++i)
+        command += std::string(" ") + arguments[i];
+    const auto parsed = lode::bench::parse_kernel_arguments(
+        {arguments + 1, static_cast<std::size_t>(std::max(count - 1, 0))});
+    if (!parsed) {
+        fmt::print(stderr, "{}\n", parsed.error().describe());
         return 2;
     }
-    const auto done = run(wanted);
+    if (parsed->help) {
+        fmt::print("{}", lode::bench::kernel_usage());
+        for (const auto& entry : lode::kernels::all())
+            fmt::print("    {:<14} {}\n", entry.family.name, entry.extents);
+        return 0;
+    }
+    const auto done = run(*parsed, command);
     if (done) return 0;
     fmt::print(stderr, "{}\n", done.error().describe());
-    return 1;
+    return done.error().code == lode::Errc::not_found ? 2 : 1;
 }

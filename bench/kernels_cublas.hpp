@@ -1,33 +1,22 @@
-// cuBLAS, opened at run time: the reference for the matrix product.
+// cuBLAS, opened at run time: the peer of the matrix products.
 #pragma once
 
-#include <lode/base/error.hpp>
-#include <lode/runtime/device.hpp>
-#include <lode/runtime/stream.hpp>
-#include <lode/runtime/variants.hpp>
+#include "kernels_peers.hpp"
 
-#include <cstdint>
-#include <memory>
+#include <string_view>
+#include <vector>
 
 namespace lode::bench {
 
-/// A cuBLAS handle on a device's primary context. Use it only on the thread that created it.
-class Cublas {
-public:
-    /// not_found if no library can be opened, with the loader's message.
-    static Result<Cublas> open(const Device& device);
-
-    enum class Element { f16, bf16 };
-
-    /// C = A · Bᵀ in 16-bit floats with single-precision sums, like the families gemm and
-    /// gemm_bf16.
-    [[nodiscard]] Status multiply(StreamRef stream, Element element, const Problem& problem,
-                                  const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c);
-
-private:
-    struct State;
-    explicit Cublas(std::shared_ptr<State> state) : state_(std::move(state)) {}
-    std::shared_ptr<State> state_;
-};
+/// The peers of a family of matrix products, by cublasLtMatmul with the fastest of the algorithms
+/// that its heuristics propose (at most 8, each measured, with 64 MiB of workspace):
+///
+/// - cuBLAS: the whole product, if the library has its epilogue. Products of e4m3 use fast
+///   accumulation, as wgmma does.
+/// - cuBLAS+kernel: for a product with an epilogue, the plain product and then a kernel that reads
+///   C, applies the epilogue and writes it.
+///
+/// A peer holds not_found if no library can be opened, with the loader's message.
+[[nodiscard]] std::vector<PeerOffer> cublas_peers(const Device& device, std::string_view family);
 
 }  // namespace lode::bench

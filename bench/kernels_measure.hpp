@@ -1,12 +1,14 @@
-// Timing for bench/kernels: device events around batches of launches, medians over rounds.
+// Timing for bench/kernels: device events around batches of launches. Candidates take turns, so
+// that drifting clocks affect all of them alike.
 #pragma once
 
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/stream.hpp>
 
-#include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace lode::bench {
@@ -14,65 +16,44 @@ namespace lode::bench {
 /// The `index`-th launch; uses it to rotate over buffers.
 using Launch = std::function<Status(StreamRef stream, std::size_t index)>;
 
-/// Measures on one device. Times are in milliseconds on the device per launch.
+/// Times in milliseconds on the device per launch, over the rounds.
+struct Times {
+    double median = 0;
+    double low = 0;          ///< The first quartile.
+    double high = 0;         ///< The third quartile.
+    std::size_t rounds = 0;  ///< Batches.
+    std::size_t batch = 0;   ///< Launches in each.
+};
+
+/// Measures on one device.
 class Meter {
 public:
-    static Result<Meter> create(const Device& device) {
-        auto stream = device.create_stream();
-        if (!stream) return tl::unexpected(stream.error());
-        auto start = device.create_event();
-        if (!start) return tl::unexpected(start.error());
-        auto end = device.create_event();
-        if (!end) return tl::unexpected(end.error());
-        return Meter(*std::move(stream), *std::move(start), *std::move(end));
-    }
+    static Result<Meter> create(const Device& device, std::size_t rounds);
 
     [[nodiscard]] StreamRef stream() const noexcept { return stream_; }
 
-    /// The median over rounds of batches. The time of one launch determines batch size and rounds,
-    /// so that a measurement takes at most about two seconds.
-    [[nodiscard]] Result<double> median(const Launch& launch) {
-        constexpr double batch_ms = 20;
-        constexpr double total_ms = 2000;
-        constexpr int warm_ups = 3;
-        double once = 0;
-        for (int i = 0; i < warm_ups; ++i) {
-            const auto time = batch(launch, 1);
-            if (!time) return time;
-            once = *time;
-        }
-        const auto size =
-            static_cast<std::size_t>(std::clamp(batch_ms / std::max(once, 1e-3), 1.0, 64.0));
-        const auto rounds =
-            static_cast<int>(std::clamp(total_ms / (once * static_cast<double>(size)), 5.0, 31.0));
-        std::vector<double> times;
-        for (int i = 0; i < rounds; ++i) {
-            const auto time = batch(launch, size);
-            if (!time) return time;
-            times.push_back(*time);
-        }
-        std::ranges::nth_element(times, times.begin() + rounds / 2);
-        return times[static_cast<std::size_t>(rounds / 2)];
-    }
+    /// The times of each candidate, in their order. The time of one launch determines the size of
+    /// its batches, of about 2 ms, and fewer rounds are made if a round of all takes long. Errors:
+    /// the first one of a launch.
+    [[nodiscard]] Result<std::vector<Times>> in_turns(std::span<const Launch> candidates);
+
+    /// The times of one launch alone.
+    [[nodiscard]] Result<Times> alone(const Launch& launch);
 
 private:
-    Meter(Stream stream, Event start, Event end)
-        : stream_(std::move(stream)), start_(std::move(start)), end_(std::move(end)) {}
+    Meter(Stream stream, Event start, Event end, std::size_t rounds)
+        : stream_(std::move(stream)),
+          start_(std::move(start)),
+          end_(std::move(end)),
+          rounds_(rounds) {}
 
-    [[nodiscard]] Result<double> batch(const Launch& launch, std::size_t size) {
-        Status status = start_.record(stream_);
-        for (std::size_t i = 0; status && i < size; ++i)
-            status = launch(stream_, next_++);
-        if (status) status = end_.record(stream_);
-        if (status) status = end_.sync();
-        if (!status) return tl::unexpected(std::move(status).error());
-        return end_.elapsed_ms_since(start_).map(
-            [&](float ms) { return double{ms} / static_cast<double>(size); });
-    }
+    /// Milliseconds per launch of `size` launches.
+    [[nodiscard]] Result<double> batch(const Launch& launch, std::size_t size);
 
     Stream stream_;
     Event start_;
     Event end_;
+    std::size_t rounds_;
     std::size_t next_ = 0;
 };
 

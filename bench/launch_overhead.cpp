@@ -3,6 +3,8 @@
 // First with a driver that does nothing, which leaves only lode's own work; then, if there is a
 // device, as a ratio to the raw calls. Each figure is the median over rounds that alternate between
 // the candidates, so that clock changes and other load affect all of them alike.
+//
+//     lode_bench_launch_overhead [--json FILE]
 #include "bench/launch_overhead.hpp"
 
 #include "bench/launch_overhead_noop.hpp"
@@ -50,8 +52,16 @@ CUresult launch_ex_by_hand(PFN_cuLaunchKernelEx_v11060 launch, CUfunction kernel
     return launch(&config, kernel, arguments, nullptr);
 }
 
+/// What each round adds to the same round's raw calls.
+std::vector<double> differences(const std::vector<double>& times, const std::vector<double>& raw) {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < times.size(); ++i)
+        result.push_back(times[i] - raw[i]);
+    return result;
+}
+
 template <std::size_t N>
-void measure(const Device& device, const Stream& stream) {
+void measure(Results& results, const Device& device, const Stream& stream) {
     const auto library = unwrap(device.load(noop_image(N)));
     const IntKernel<N> kernel(unwrap(IntKernel<N>::from_untyped(unwrap(library.kernel("k")))));
     std::array<int, N> values{};
@@ -105,6 +115,20 @@ void measure(const Device& device, const Stream& stream) {
             check(launch_typed<N>(kernel, stream, values, with_priority).has_value());
         }));
     }
+    const auto add = [&](const char* series, const std::vector<double>& times) {
+        results.add(measured({.group = "launch into a no-op driver",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(N),
+                              .x_name = "arguments"},
+                             times));
+    };
+    add("raw call", row.raw);
+    add("typed adds", differences(row.typed, row.raw));
+    add("typed, shape from a variable, adds", differences(row.kept_shape, row.raw));
+    add("packed adds", differences(row.packed, row.raw));
+    add("prepared adds", differences(row.prepared, row.kept));
+    add("attributes add to raw Ex", differences(row.attributes, row.attributes_raw));
     const double raw = median(row.raw);
     const double raw_ex = median(row.attributes_raw);
     const double kept_raw = median(row.kept);
@@ -116,7 +140,7 @@ void measure(const Device& device, const Stream& stream) {
 
 /// Measures the check that each buffer is on the kernel's device: the same launch with the buffers
 /// and with their addresses.
-void measure_buffers(const Device& device, const Stream& stream) {
+void measure_buffers(Results& results, const Device& device, const Stream& stream) {
     const auto library = unwrap(device.load(noop_image(4, ".u64")));
     const auto kernel = unwrap(library.kernel<void(int*, int*, int*, int*)>("k"));
     const auto a = unwrap(device.alloc<int>(1));
@@ -136,6 +160,10 @@ void measure_buffers(const Device& device, const Stream& stream) {
             check(kernel.launch(stream, shape, a, b, c, d).has_value());
         }));
     }
+    results.add(measured({.group = "buffers among the arguments of a launch",
+                          .series = "4 buffers add to their addresses",
+                          .unit = "ns"},
+                         differences(by_buffer, by_address)));
     fmt::print(
         "\n4 buffers: {:.2f} by their addresses, {:.2f} more as buffers (fastest rounds: "
         "{:.2f} more)\n",
@@ -145,7 +173,7 @@ void measure_buffers(const Device& device, const Stream& stream) {
 
 }  // namespace
 
-void report_noop() {
+void report_noop(Results& results) {
     const auto runtime = unwrap(Runtime::with_driver(noop_driver()));
     const auto device = unwrap(runtime.device());
     const auto stream = unwrap(device.create_stream());
@@ -157,20 +185,22 @@ void report_noop() {
         rounds, launches);
     fmt::print("{:>4}  {:>5}  {:>6}  {:>10}  {:>6}  {:>8}  {:>8}  {:>6}  {:>10}\n", "args", "raw",
                "typed", "kept shape", "packed", "raw kept", "prepared", "raw Ex", "attributes");
-    measure<0>(device, stream);
-    measure<1>(device, stream);
-    measure<4>(device, stream);
-    measure<8>(device, stream);
-    measure<16>(device, stream);
-    measure_buffers(device, stream);
+    measure<0>(results, device, stream);
+    measure<1>(results, device, stream);
+    measure<4>(results, device, stream);
+    measure<8>(results, device, stream);
+    measure<16>(results, device, stream);
+    measure_buffers(results, device, stream);
 }
 
 }  // namespace lode::bench
 
-int main() {
+int main(int count, char** arguments) {
     try {
-        lode::bench::report_noop();
-        lode::bench::report_device();
+        lode::bench::Results results("launch_overhead", count, arguments);
+        lode::bench::report_noop(results);
+        lode::bench::report_device(results);
+        results.write();
     } catch (const std::exception& failure) {
         fmt::print(stderr, "{}\n", failure.what());
         return 1;

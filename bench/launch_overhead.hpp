@@ -1,6 +1,7 @@
 // Shared by the two halves of launch_overhead: timing, and kernels of 0, 1, 4, 8 and 16 arguments.
 #pragma once
 
+#include "bench/results.hpp"
 #include "bench/timing.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -81,9 +82,9 @@ PackedArguments pack(const std::array<int, N>& values) {
 }
 
 /// Prints the table of nanoseconds that lode adds to a driver that does nothing.
-void report_noop();
+void report_noop(Results& results);
 
 /// Prints the ratios on a real device, or why there is none.
-void report_device();
+void report_device(Results& results);
 
 }  // namespace lode::bench

@@ -48,7 +48,7 @@ void check(CUresult result) {
 }
 
 template <std::size_t N>
-void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
+void measure(Results& results, const RawDriver& raw, const Device& device, const Stream& stream) {
     const auto untyped = unwrap(device.load(Source::text(source_of(N), "empty.cu"), "k"));
     const IntKernel<N> kernel(unwrap(IntKernel<N>::from_untyped(untyped)));
     unwrap(untyped.preload());
@@ -93,6 +93,21 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
         round(by_ex, raw_ex);
         round(attributes, [&] { unwrap(launch_typed<N>(kernel, stream, values, with_priority)); });
     }
+    const auto add = [&](const char* series, const std::vector<double>& times) {
+        results.add(measured({.group = "launch of an empty kernel",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(N),
+                              .x_name = "arguments"},
+                             times));
+    };
+    add("raw, CUfunction", by_function);
+    add("raw, CUkernel", by_kernel);
+    add("lode, typed", typed);
+    add("lode, packed", by_packed);
+    add("lode, prepared", by_prepared);
+    add("raw, cuLaunchKernelEx", by_ex);
+    add("lode, with attributes", attributes);
     fmt::print(
         "{:>9}  {:>14.1f}  {:>12.1f}  {:>11.3f}  {:>12.3f}  {:>14.3f}  {:>10.1f}  {:>16.3f}\n", N,
         median(by_function), median(by_kernel), median(typed) / median(by_kernel),
@@ -102,8 +117,8 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
 
 /// Prints the time of one launch of a graph of `nodes` empty kernels, in a row, and the ratio of
 /// lode's launch to the raw one.
-void measure_graph(const RawDriver& raw, const Device& device, const Stream& stream,
-                   std::size_t nodes) {
+void measure_graph(Results& results, const RawDriver& raw, const Device& device,
+                   const Stream& stream, std::size_t nodes) {
     const auto kernel = unwrap(device.load<void()>(Source::text(source_of(0), "empty.cu"), "k"));
     auto capture = unwrap(Capture::begin(stream));
     for (std::size_t i = 0; i < nodes; ++i)
@@ -120,13 +135,23 @@ void measure_graph(const RawDriver& raw, const Device& device, const Stream& str
         by_lode.push_back(time_each(graph_launches, [&] { unwrap(exec.launch(stream)); }));
         unwrap(stream.sync());
     }
+    const auto add = [&](const char* series, const std::vector<double>& times) {
+        results.add(measured({.group = "launch of a graph of empty kernels",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(nodes),
+                              .x_name = "kernels"},
+                             times));
+    };
+    add("raw cuGraphLaunch", by_hand);
+    add("lode", by_lode);
     fmt::print("{:>9}  {:>14.1f}  {:>11.3f}\n", nodes, median(by_hand),
                median(by_lode) / median(by_hand));
 }
 
 }  // namespace
 
-void report_device() {
+void report_device(Results& results) {
     const auto runtime = Runtime::open();
     if (!runtime) {
         fmt::print("\nNo device can be measured: {}\n", runtime.error().message);
@@ -137,6 +162,9 @@ void report_device() {
         fmt::print("\nNo device can be measured: {}\n", device.error().message);
         return;
     }
+    results.set("device", device->name());
+    results.set("driver", runtime->driver().version_text());
+    if (runtime->driver().is_emulator()) results.set("software_device", "yes");
     const RawDriver raw(runtime->driver());
     const auto stream = unwrap(device->create_stream());
     fmt::print(
@@ -147,17 +175,17 @@ void report_device() {
     fmt::print("{:>9}  {:>14}  {:>12}  {:>11}  {:>12}  {:>14}  {:>10}  {:>16}\n", "arguments",
                "raw CUfunction", "raw CUkernel", "typed ratio", "packed ratio", "prepared ratio",
                "raw Ex", "attributes ratio");
-    measure<0>(raw, *device, stream);
-    measure<1>(raw, *device, stream);
-    measure<4>(raw, *device, stream);
-    measure<8>(raw, *device, stream);
-    measure<16>(raw, *device, stream);
+    measure<0>(results, raw, *device, stream);
+    measure<1>(results, raw, *device, stream);
+    measure<4>(results, raw, *device, stream);
+    measure<8>(results, raw, *device, stream);
+    measure<16>(results, raw, *device, stream);
     fmt::print(
         "\nNanoseconds per launch of a graph of empty kernels in a row, medians of {} rounds "
         "of {} launches;\nthe ratio is to the raw call\n\n{:>9}  {:>14}  {:>11}\n",
         device_rounds, graph_launches, "kernels", "raw call", "lode ratio");
     for (const std::size_t nodes : {1, 10, 100})
-        measure_graph(raw, *device, stream, nodes);
+        measure_graph(results, raw, *device, stream, nodes);
 }
 
 }  // namespace lode::bench

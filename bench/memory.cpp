@@ -2,9 +2,12 @@
 // a pool or kept; constant memory read at one address of a warp or at many; page-locked and
 // pageable host memory; managed memory with page faults and with a prefetch.
 //
+//     lode_bench_memory [--json FILE]
+//
 // Each figure is the median over rounds that alternate between the candidates, and each ratio is
 // one within this run. On the software device the sizes are smaller and the ratios say nothing
 // about a GPU.
+#include "bench/results.hpp"
 #include "bench/timing.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -88,6 +91,7 @@ struct Machine {
     Stream stream;
     Library library;
     Kernel<void(float*, std::uint64_t)> touch;
+    bench::Results& results;
 };
 
 double microseconds(const std::function<void()>& work) {
@@ -101,8 +105,9 @@ struct Candidate {
     std::function<void()> work;
 };
 
-/// The median microseconds of each candidate, which take turns. The first round isn't counted.
-std::vector<double> compare(std::span<const Candidate> candidates, std::size_t rounds) {
+/// The microseconds of each candidate, which take turns. The first round isn't counted.
+std::vector<std::vector<double>> compare(std::span<const Candidate> candidates,
+                                         std::size_t rounds) {
     std::vector<std::vector<double>> times(candidates.size());
     for (std::size_t round = 0; round <= rounds; ++round) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -111,22 +116,29 @@ std::vector<double> compare(std::span<const Candidate> candidates, std::size_t r
             if (round > 0) times[i].push_back(time);
         }
     }
-    std::vector<double> medians;
-    for (auto& of_one : times)
-        medians.push_back(bench::median(std::move(of_one)));
-    return medians;
+    return times;
 }
 
 /// Compares candidates and prints a row for each; the ratio is to the first. With `bytes` the time
-/// becomes a rate too.
-void report(std::string_view what, std::span<const Candidate> candidates, std::size_t rounds,
-            double per, std::size_t bytes = 0) {
-    const auto times = compare(candidates, rounds);
+/// becomes a rate too. Times are divided by `per`.
+void report(const Machine& machine, const std::string& what, std::span<const Candidate> candidates,
+            std::size_t rounds, double per, std::size_t bytes = 0) {
+    auto times = compare(candidates, rounds);
     fmt::print("\n{}\n", what);
+    double first = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-        fmt::print("  {:<44} {:>12.2f} us  {:>8.3f}", candidates[i].name, times[i] / per,
-                   times[i] / times[0]);
-        if (bytes > 0) fmt::print("  {:>8.2f} GB/s", static_cast<double>(bytes) / times[i] / 1000);
+        for (double& time : times[i])
+            time /= per;
+        const auto figure = bench::measured({.group = what.substr(0, what.find(':')),
+                                             .series = std::string(candidates[i].name),
+                                             .unit = "us"},
+                                            times[i]);
+        machine.results.add(figure);
+        if (i == 0) first = figure.value;
+        fmt::print("  {:<44} {:>12.2f} us  {:>8.3f}", candidates[i].name, figure.value,
+                   figure.value / first);
+        if (bytes > 0)
+            fmt::print("  {:>8.2f} GB/s", static_cast<double>(bytes) / figure.value / per / 1000);
         fmt::print("\n");
     }
 }
@@ -181,7 +193,8 @@ void measure_allocation(const Machine& machine, const Scale& scale) {
                                   unwrap(store.launch(stream, shape, buffer.data()));
                                   unwrap(stream.sync());
                               })});
-        report(fmt::format("Memory of {} for each small launch: time of a step, ratio to the first",
+        report(machine,
+               fmt::format("Memory of {} for each small launch: time of a step, ratio to the first",
                            size_text(bytes)),
                candidates, scale.rounds, scale.steps);
     }
@@ -220,7 +233,8 @@ void measure_constant(const Machine& machine, const Scale& scale) {
          {"constant memory, 32 addresses", {}, by_constant(1)},
          {"global memory, one address of a warp", {}, by_global(0)},
          {"global memory, 32 addresses", {}, by_global(1)}}};
-    report(fmt::format("{} reads of each of {} threads: time of a launch, ratio to the first",
+    report(machine,
+           fmt::format("{} reads of each of {} threads: time of a launch, ratio to the first",
                        scale.constant_rounds, std::size_t{shape.grid.x} * threads),
            candidates, scale.rounds, 1);
 }
@@ -240,9 +254,10 @@ void measure_host(const Machine& machine, const Scale& scale) {
         {{"to page-locked memory", {}, [&] { unwrap(memory.copy_to(pinned.span())); }},
          {"to pageable memory", {}, [&] { unwrap(memory.copy_to(std::span(pageable))); }}}};
     const std::string size = size_text(scale.copied);
-    report(fmt::format("A copy of {} to the device: time, ratio to the first, rate", size), there,
-           scale.rounds, 1, scale.copied);
-    report(fmt::format("A copy of {} from the device: time, ratio to the first, rate", size), back,
+    report(machine, fmt::format("A copy of {} to the device: time, ratio to the first, rate", size),
+           there, scale.rounds, 1, scale.copied);
+    report(machine,
+           fmt::format("A copy of {} from the device: time, ratio to the first, rate", size), back,
            scale.rounds, 1, scale.copied);
 }
 
@@ -286,21 +301,25 @@ void measure_managed(const Machine& machine, const Scale& scale) {
                   unwrap(buffer.span().copy_from_async(stream, pinned.span()));
                   launch(buffer);
               }}}};
-        report(fmt::format("A kernel on {} that the host has written: time, ratio to the first, "
+        report(machine,
+               fmt::format("A kernel on {} that the host has written: time, ratio to the first, "
                            "rate",
                            size_text(bytes)),
                candidates, scale.rounds, 1, bytes);
     }
 }
 
-void measure() {
+void measure(bench::Results& results) {
     const auto runtime = unwrap(Runtime::open());
     const auto device = unwrap(runtime.device());
     const Scale scale = scale_for(runtime.driver());
     const auto image = unwrap(device.compile(Source::text(kernels, "memory.cu")));
     auto library = unwrap(device.load(image));
     const Machine machine{device, unwrap(device.create_stream()), library,
-                          unwrap(library.kernel<void(float*, std::uint64_t)>("touch"))};
+                          unwrap(library.kernel<void(float*, std::uint64_t)>("touch")), results};
+    results.set("device", device.name());
+    results.set("driver", runtime.driver().version_text());
+    if (runtime.driver().is_emulator()) results.set("software_device", "yes");
     fmt::print("{} (driver for CUDA {}), medians of {} rounds\n", device.name(),
                runtime.driver().version_text(), scale.rounds);
     measure_allocation(machine, scale);
@@ -311,9 +330,11 @@ void measure() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
     try {
-        measure();
+        bench::Results results("memory", count, arguments);
+        measure(results);
+        results.write();
     } catch (const std::exception& failure) {
         fmt::print(stderr, "{}\n", failure.what());
         return 1;

@@ -156,6 +156,8 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
         }
     }
     auto kernel = std::make_shared<KernelState>();
+    static std::atomic<std::uint64_t> kernels{0};
+    kernel->number = kernels.fetch_add(1, std::memory_order_relaxed) + 1;
     kernel->device = &device;
     static_assert(std::is_same_v<std::underlying_type_t<CUresult>, unsigned>);
     kernel->launch = reinterpret_cast<LaunchFunction>(

@@ -69,11 +69,20 @@ Result<std::size_t> available_dynamic_shared(const UntypedKernel& kernel, std::u
             fmt::format("kernel '{}' on {}", state.name, state.device->describe()),
             static_cast<std::uint64_t>(most));
     }
+    // The driver answers within what the kernel has opted in to so far.
+    const std::size_t limit = state.attributes.max_dynamic_shared_bytes;
+    LODE_TRY(detail::opt_in_to_shared(state, static_cast<std::uint32_t>(limit)));
     std::size_t bytes = 0;
     LODE_TRY(detail::call_in_context(
         *state.device, state.device->table().cuOccupancyAvailableDynamicSMemPerBlock, &bytes,
         state.function, static_cast<int>(blocks), static_cast<int>(threads_per_block)));
-    return std::min(bytes, state.attributes.max_dynamic_shared_bytes);
+    bytes = std::min(bytes, limit);
+    // Some answers leave out what the driver reserves in each block, and one block fewer fits.
+    LODE_TRY_ASSIGN(const int fitting, detail::resident_blocks(state, threads_per_block,
+                                                               static_cast<std::uint32_t>(bytes)));
+    if (static_cast<std::uint32_t>(fitting) >= blocks) return bytes;
+    const std::size_t reserved = state.device->properties.reserved_shared_bytes_per_block;
+    return bytes - std::min(bytes, reserved);
 }
 
 Result<LaunchShape> suggest_launch(const UntypedKernel& kernel, std::uint64_t elements,

@@ -116,17 +116,52 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 }  // namespace
 
-[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
+namespace {
+
+// Functions of their own, so that one way doesn't pay for the other's stack frame.
+
+/// A launch that only its attributes keep from being plain.
+[[gnu::noinline]] Status launch_with_attributes(const KernelState& kernel, NativeStream stream,
+                                                StreamState& stream_state, const LaunchShape& shape,
+                                                void** arguments, void** packed) {
+    if (asks_for_a_feature(shape)) {
+        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
+            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
+    }
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+    const auto& entry = kernel.device->table().cuLaunchKernelEx;
+    const CUresult result = entry(&config, kernel.function, arguments, packed);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+        return call_failed(kernel, stream_state, shape, entry.name, result);
+    stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
+    return success();
+}
+
+/// Any launch.
+[[gnu::noinline]] Status check_and_launch(const KernelState& kernel, NativeStream stream,
                                           StreamState& stream_state, const LaunchShape& shape,
                                           void** arguments, void** packed) {
-    const Launch launch{
-        static_cast<const KernelState&>(kernel), stream, stream_state, shape, arguments, packed};
+    const Launch launch{kernel, stream, stream_state, shape, arguments, packed};
     if (auto checked = check_inline(launch); !checked) [[unlikely]]
         return checked;
     if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
     DriverAttributes attributes(shape);
     const CUlaunchConfig config = driver_config(shape, stream, attributes);
     return enqueue_inline(launch, &config);
+}
+
+}  // namespace
+
+[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
+                                          StreamState& stream_state, const LaunchShape& shape,
+                                          void** arguments, void** packed) {
+    const auto& state = static_cast<const KernelState&>(kernel);
+    const bool is_ready =
+        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
+        kernel.fits(shape);
+    return is_ready ? launch_with_attributes(state, stream, stream_state, shape, arguments, packed)
+                    : check_and_launch(state, stream, stream_state, shape, arguments, packed);
 }
 
 [[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,
@@ -184,19 +219,17 @@ Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
                                  arguments.data(), nullptr);
 }
 
-Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
-                             const PackedArguments& arguments) const {
-    if (state_->parameters_known && !same_slots(arguments.slots(), state_->parameters))
-        [[unlikely]] {
+static_assert(CU_LAUNCH_PARAM_END_AS_INT == 0 && CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT == 1 &&
+              CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT == 2);  // As detail::launch_packed() has them.
+
+Status UntypedKernel::check_arguments(const PackedArguments& arguments) const {
+    if (state_->parameters_known && !same_slots(arguments.slots(), state_->parameters)) {
         return arguments.count() != state_->parameters.size()
                    ? wrong_count(*state_, arguments.count())
                    : wrong_slot(*state_, arguments);
     }
-    std::size_t size = arguments.size_bytes();
-    void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
-                      CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-    return detail::launch_inline(*launchable_, stream.native(), stream.state(), shape, nullptr,
-                                 size == 0 ? nullptr : packed);
+    arguments.fits_.set(state_->number);
+    return success();
 }
 
 std::string Dim3::to_string() const {
@@ -220,6 +253,7 @@ Status PackedArguments::add_bytes(const void* value, std::size_t size, std::size
     bytes_.resize(offset + size);
     if (size != 0) std::memcpy(bytes_.data() + offset, value, size);
     slots_.push_back({offset, size});
+    fits_.set(0);
     return {};
 }
 

@@ -18,18 +18,18 @@ namespace lode::detail {
 class DriverAttributes {
 public:
     explicit DriverAttributes(const LaunchShape& shape) noexcept {
-        if (shape.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+        if (shape.cooperative) next(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
         if (shape.programmatic_serialization) {
-            add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            next(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
                 .programmaticStreamSerializationAllowed = 1;
         }
         if (shape.cluster != Dim3{}) {
-            auto& cluster = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
+            auto& cluster = next(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
             cluster.x = shape.cluster.x;
             cluster.y = shape.cluster.y;
             cluster.z = shape.cluster.z;
         }
-        if (shape.priority) add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
+        if (shape.priority) next(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
         if (shape.attributes != nullptr) add_further(*shape.attributes);
     }
 
@@ -39,15 +39,20 @@ public:
 private:
     static constexpr std::size_t most = 13;
 
-    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
+    /// For values whose every member is set: clearing takes longer than the rest of a launch.
+    CUlaunchAttributeValue& next(CUlaunchAttributeID id) noexcept {
         auto& attribute = attributes_[count_++];
-        attribute = {};
         attribute.id = id;
         return attribute.value;
     }
+    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
+        auto& value = next(id);
+        value = {};
+        return value;
+    }
     void add_further(const LaunchAttributes& from) noexcept;
 
-    std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
+    std::array<CUlaunchAttribute, most> attributes_;  // Set as they are added.
     unsigned count_ = 0;
 };
 

@@ -4,12 +4,17 @@
 //
 // With `checks`, it prints instead what the optional checks cost: the time of a launch with one of
 // them, divided by that with the memory check alone. An empty name stands for all kernels.
+//
+// With several workers, the last column is their speed over that of one, and the end of the output
+// compares it with what the machine gives: the speed of as many threads of plain C++ that use
+// hardly any memory over that of one, measured before and behind the kernels.
 #include "bench/emulator/natives.hpp"
 #include "emulator/exec/machine.hpp"
 
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
+#include <barrier>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -19,6 +24,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <thread>
 
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
@@ -79,7 +85,7 @@ public:
     }
 
     /// Measures one kernel: checked and unchecked launches, the plain function, and one worker
-    /// against two.
+    /// against all.
     void row(std::string_view kernel, std::string_view file, Dim3 grid, Dim3 block,
              const Arguments& arguments, unsigned shared, const std::function<void()>& native) {
         if (!only_.empty() && only_ != kernel) return;
@@ -105,16 +111,53 @@ public:
         const double instructions = static_cast<double>(outcome.warp_instructions) * 32;
         const double ratio = emulated / plain;
         product_ += std::log(ratio);
+        ++rows_;
+        std::string gain;
         if (machine_.workers() >= 2) {
             const double one = milliseconds_of(false, [&] { launch(true, 1); });
-            const double two = milliseconds_of(false, [&] { launch(true, 2); });
-            gain_ += std::log(one / two);
+            gain_ += std::log(one / emulated);
+            if (kernel == "mandelbrot") quiet_gain_ = one / emulated;
+            gain = fmt::format(" {:>6.2f} |", one / emulated);
         }
-        ++rows_;
-        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |",
-                              kernel, emulated, plain, ratio, emulated * 1e6 / instructions,
-                              100 * (emulated / unchecked - 1))
-                      .c_str());
+        std::puts(
+            fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |{}",
+                        kernel, emulated, plain, ratio, emulated * 1e6 / instructions,
+                        100 * (emulated / unchecked - 1), gain)
+                .c_str());
+    }
+
+    /// The speed of as many threads of plain C++ as there are workers over that of one thread.
+    void measure_machine() {
+        const unsigned count = machine_.workers();
+        if (count < 2 || checks_) return;
+        constexpr int size = 256;
+        const auto time_of = [&](unsigned threads) {
+            std::vector<std::vector<int>> images(threads, std::vector<int>(size * size));
+            std::barrier start(static_cast<std::ptrdiff_t>(threads));
+            std::vector<double> ends(threads);
+            double begin = 0;
+            const auto work = [&](unsigned k) {
+                start.arrive_and_wait();
+                if (k == 0) begin = now_in_milliseconds(false);
+                for (int repeat = 0; repeat < 4; ++repeat)
+                    bench::mandelbrot(images[k].data(), size, size, 256);
+                ends[k] = now_in_milliseconds(false);
+            };
+            std::vector<std::thread> others;
+            for (unsigned k = 1; k < threads; ++k)
+                others.emplace_back(work, k);
+            work(0);
+            for (std::thread& one : others)
+                one.join();
+            return *std::ranges::max_element(ends) - begin;
+        };
+        double one = 1e300;
+        double all = 1e300;
+        for (int k = 0; k < 5; ++k) {
+            one = std::min(one, time_of(1));
+            all = std::min(all, time_of(count));
+        }
+        machine_gain_ = std::max(machine_gain_, count * one / all);
     }
 
     /// The time of one minimal launch, in microseconds.
@@ -219,9 +262,16 @@ public:
                                   std::exp(product_ / rows_))
                           .c_str());
             if (machine_.workers() >= 2) {
-                std::puts(fmt::format("two workers against one, wall-clock, geometric mean: {:.2f}",
-                                      std::exp(gain_ / rows_))
+                std::puts(fmt::format("{} workers over one, wall-clock, geometric mean: {:.2f}; "
+                                      "threads of plain C++ over one: {:.2f}",
+                                      machine_.workers(), std::exp(gain_ / rows_), machine_gain_)
                               .c_str());
+                if (quiet_gain_ != 0) {
+                    std::puts(fmt::format("mandelbrot, which uses hardly any memory: {:.2f} of "
+                                          "what the machine gives",
+                                          quiet_gain_ / machine_gain_)
+                                  .c_str());
+                }
             }
         }
         return failures_;
@@ -307,6 +357,8 @@ private:
     Random random_{1};
     double product_ = 0;
     double gain_ = 0;
+    double quiet_gain_ = 0;    ///< Of mandelbrot.
+    double machine_gain_ = 0;  ///< Of plain C++.
     int rows_ = 0;
     int failures_ = 0;
 };
@@ -435,10 +487,12 @@ int main(int count, char** arguments) {
             "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
         std::puts("|---|---|---|---|---|---|");
     }
+    bench.measure_machine();
     elementwise(bench);
     reductions(bench);
     searches(bench);
     physics(bench);
+    bench.measure_machine();
     if (!checks) {
         bench.product();
         bench.tiny();

@@ -1,5 +1,7 @@
 #include "bench/experiments/experiment.hpp"
 
+#include "bench/results.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +9,9 @@
 
 namespace experiment {
 namespace {
+
+using lode::bench::json_number;
+using lode::bench::quoted;
 
 std::string number(double value) {
     char text[32];
@@ -23,22 +28,6 @@ std::string describe(const Expectation& expected) {
     if (!low && high) text = "<= " + number(expected.high);
     if (expected.note.empty()) return text;
     return text.empty() ? expected.note : text + " (" + expected.note + ")";
-}
-
-std::string quoted(const std::string& text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') result += '\\';
-        if (static_cast<unsigned char>(c) >= ' ') result += c;
-    }
-    return result + '"';
-}
-
-std::string json_number(double value) {
-    if (!std::isfinite(value)) return "null";
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
 }
 
 Figure of_times(std::vector<double> times) {

@@ -86,11 +86,13 @@ void accuracy_and_speed(experiment::Bench& bench) {
                 ieee_time = time;
                 continue;
             }
-            if (function.fast_ulp == 0)
+            if (function.fast_ulp == 0) {
                 bench.row(name, absolute * 0x1p21, "2^-21",
                           at_most(function.fast_absolute * 0x1p21));
-            else
+                bench.row(name + ", near zeros", ulp, "ulp", reported("the bound is absolute"));
+            } else {
                 bench.row(name, ulp, "ulp", at_most(function.fast_ulp + 0.5));
+            }
             bench.row(name + ", gain", ieee_time / time, "x", at_least(function.gain));
         }
     }

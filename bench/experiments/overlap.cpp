@@ -76,6 +76,25 @@ void overlap(experiment::Bench& bench) {
                                   : reported());
         }
     }
+    // When each part's copy begins and ends and its kernel ends, in milliseconds from the first.
+    constexpr int parts = 4;
+    std::vector<lode::Event> marks;
+    for (int i = 0; i < parts * 3; ++i)
+        marks.push_back(unwrap(bench.device.create_event()));
+    unwrap(bench.device.sync());
+    for (int part = 0; part < parts; ++part) {
+        unwrap(marks[part * 3].record(streams[part]));
+        copy(part, n / parts);
+        unwrap(marks[part * 3 + 1].record(streams[part]));
+        run(part, n / parts);
+        unwrap(marks[part * 3 + 2].record(streams[part]));
+    }
+    unwrap(bench.device.sync());
+    constexpr const char* names[] = {"copy begins", "copy ends", "kernel ends"};
+    for (int i = 0; bench.timed && i < parts * 3; ++i) {
+        bench.row("timeline, part " + std::to_string(i / 3 + 1) + ", " + names[i % 3],
+                  double{unwrap(marks[i].elapsed_ms_since(marks[0]))}, "ms", reported());
+    }
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cuda", type=pathlib.Path,
                         default=pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")))
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -143,16 +144,19 @@ def main():
             rows[name] = ([sys.executable, __file__, "--worker", name, "--kernels", own[0],
                            "--archs", own[1], "--threads", own[2], "--cuda", str(arguments.cuda)],
                           {"CUPY_CACHE_DIR": str(folder / "cupy")})
+        left_out = []
         jitify, problem = build_jitify(arguments, folder)
         if jitify:
             rows["jitify2"] = ([str(jitify), *own, *include_folders(arguments.cuda)], {})
         else:
+            left_out.append(f"jitify2: {problem}")
             print(f"jitify2 is left out: {problem}.")
         times = {}
         for _ in range(arguments.rounds):  # The libraries take turns.
             for name, (command, environment) in list(rows.items()):
                 answer = measure(command, arguments, environment)
                 if "problem" in answer:
+                    left_out.append(f"{name}: {answer['problem']}")
                     print(f"{name} is left out: {answer['problem']}")
                     del rows[name]
                     continue
@@ -171,6 +175,15 @@ def main():
             middle = statistics.median(seconds)
             ratio = f"{middle / base:8.2f} × lode" if base else ""
             print(f"{name:24} {middle:8.2f} s {ratio}")
+        if arguments.json:
+            figures = [{"group": "compilation by library", "series": name, "unit": "s",
+                        "value": statistics.median(seconds), "low": min(seconds),
+                        "high": max(seconds), "better": "less"} for name, seconds in times.items()]
+            arguments.json.write_text(json.dumps(
+                {"bench": "compile_peers", "command": " ".join(sys.argv), "left_out": left_out,
+                 "what": f"{arguments.kernels} kernels with CUB for {len(arguments.archs)} "
+                         f"architectures, {arguments.threads} threads",
+                 "figures": figures}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ CUresult Captures::begin(const StreamUse& use, CUstreamCaptureMode mode,
     capture->id = ++last_id;
     capture->origin = use.stream->handle();
     streams_[use.stream->handle()] =
-        CapturePoint{std::move(capture), std::move(dependencies), {}, use.stream};
+        CapturePoint{std::move(capture), std::move(dependencies), use.stream};
     note_change();
     return CUDA_SUCCESS;
 }
@@ -193,7 +193,7 @@ std::optional<CUresult> Captures::record(const StreamUse& use, const std::shared
         forget(*event);
         return std::nullopt;
     }
-    events_[event->handle()] = CapturePoint{point->capture, point->nodes, {}, nullptr};
+    events_[event->handle()] = CapturePoint{point->capture, point->nodes, nullptr};
     return CUDA_SUCCESS;
 }
 
@@ -223,7 +223,7 @@ std::optional<CUresult> Captures::wait(const StreamUse& use, const std::shared_p
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
     if (point == nullptr) {
-        streams_[use.stream->handle()] = CapturePoint{source.capture, source.nodes, {}, use.stream};
+        streams_[use.stream->handle()] = CapturePoint{source.capture, source.nodes, use.stream};
         return CUDA_SUCCESS;
     }
     merge(point->nodes, source.nodes);
@@ -268,8 +268,8 @@ void Captures::forget(const Stream& stream) {
     const auto found = streams_.find(stream.handle());
     if (found == streams_.end()) return;
     const std::shared_ptr<Capture> capture = found->second.capture;
-    capture->valid = false;
     if (capture->origin == stream.handle()) {
+        capture->valid = false;
         std::erase_if(streams_, [&](const auto& entry) { return entry.second.capture == capture; });
         if (!capture->to_existing) capture->graph->forget();
     } else {

@@ -33,8 +33,9 @@ struct Capture {
 struct CapturePoint {
     std::shared_ptr<Capture> capture;
     std::vector<GraphNode*> nodes;
-    std::vector<CUgraphNode> handles;  ///< Of the nodes, for a caller.
-    std::shared_ptr<Stream> stream;    ///< Null for an event.
+    std::shared_ptr<Stream> stream;           ///< Null for an event.
+    std::vector<CUgraphNode> handles = {};    ///< Of the nodes, for a caller.
+    std::vector<CUgraphEdgeData> edges = {};  ///< Of their edges, all ordinary, for a caller.
 };
 
 /// The captures in progress. All functions lock GraphTables::mutex.

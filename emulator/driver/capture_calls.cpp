@@ -83,7 +83,8 @@ CUresult capture_status(const char* symbol, CUstream handle, DefaultStream null_
 
 CUresult capture_info(const char* symbol, CUstream handle, DefaultStream null_means,
                       CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                      const CUgraphNode** dependencies, std::size_t* count) {
+                      const CUgraphNode** dependencies, const CUgraphEdgeData** edges,
+                      std::size_t* count) {
     return enter_capture(
         symbol, handle, null_means, [&](const StreamUse& use, Captures& captures) -> CUresult {
             if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -97,7 +98,9 @@ CUresult capture_info(const char* symbol, CUstream handle, DefaultStream null_me
             point->handles.clear();
             for (const GraphNode* node : point->nodes)
                 point->handles.push_back(native_node(*node));
+            point->edges.assign(point->handles.size(), {});
             if (dependencies != nullptr) *dependencies = point->handles.data();
+            if (edges != nullptr) *edges = point->edges.data();
             if (count != nullptr) *count = point->handles.size();
             return CUDA_SUCCESS;
         });
@@ -156,7 +159,7 @@ LODE_ENTRY_TWINS(cuStreamIsCapturing, _ptsz, (CUstream hStream, CUstreamCaptureS
 LODE_ENTRY_TWINS(cuStreamGetCaptureInfo, _ptsz,
                  (CUstream hStream, CUstreamCaptureStatus* status, cuuint64_t* id), {
                      return capture_info(__func__, hStream, default_stream, status, id, nullptr,
-                                         nullptr, nullptr);
+                                         nullptr, nullptr, nullptr);
                  })
 
 LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
@@ -164,17 +167,15 @@ LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
                   const CUgraphNode** dependencies, size_t* count),
                  {
                      return capture_info(__func__, hStream, default_stream, status, id, graph,
-                                         dependencies, count);
+                                         dependencies, nullptr, count);
                  })
 
 LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v3, _ptsz,
                  (CUstream hStream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                   const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count),
                  {
-                     // All edges are ordinary ones, for which the driver also gives no data.
-                     if (edges != nullptr) *edges = nullptr;
                      return capture_info(__func__, hStream, default_stream, status, id, graph,
-                                         dependencies, count);
+                                         dependencies, edges, count);
                  })
 
 LODE_ENTRY_TWINS(cuStreamUpdateCaptureDependencies, _ptsz,

@@ -115,17 +115,15 @@ int largest_cluster(const FunctionSettings& settings) noexcept {
 }
 
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
-                                              int blocks, int threads) noexcept {
+                                              const FunctionSettings& settings, int blocks,
+                                              int threads) noexcept {
     if (blocks <= 0 || blocks > blocks_without_shared(profile, info, threads)) return std::nullopt;
     const auto unit = static_cast<std::size_t>(profile.shared_granularity);
     const std::size_t share =
         shared_per_multiprocessor(profile) / static_cast<std::size_t>(blocks) / unit * unit;
-    const std::size_t taken =
-        info.static_shared + static_cast<std::size_t>(profile.reserved_shared_bytes());
-    if (share < taken) return std::nullopt;
-    const std::size_t optin = static_cast<std::size_t>(profile.shared_kib_optin) * 1024;
-    const std::size_t most = optin > info.static_shared ? optin - info.static_shared : 0;
-    return std::min(share - taken, most);
+    if (share < info.static_shared) return std::nullopt;
+    return std::min(share - info.static_shared,
+                    static_cast<std::size_t>(max_dynamic_shared_of(info, settings)));
 }
 
 }  // namespace lode::emulator::driver

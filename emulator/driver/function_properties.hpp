@@ -43,9 +43,11 @@ int clusters_at_once(const Profile& profile, const KernelInfo& info,
 /// The largest cluster that these settings allow, whether or not it fits.
 int largest_cluster(const FunctionSettings& settings) noexcept;
 
-/// Dynamic shared memory available to each of `blocks` resident blocks; nullopt if that many blocks
-/// don't fit for other reasons.
+/// What the driver calls the dynamic shared memory available to each of `blocks` resident blocks:
+/// it leaves out what it reserves in each block, so that one block fewer may fit, and stays within
+/// what the function has opted in to. nullopt if that many blocks don't fit for other reasons.
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
-                                              int blocks, int threads) noexcept;
+                                              const FunctionSettings& settings, int blocks,
+                                              int threads) noexcept;
 
 }  // namespace lode::emulator::driver

@@ -138,7 +138,8 @@ LODE_ENTRY cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* bloc
 LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
                                                    int numBlocks, int blockSize) {
     return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
-        const auto bytes = dynamic_shared_for(profile, function.info(), numBlocks, blockSize);
+        const auto bytes =
+            dynamic_shared_for(profile, function.info(), function.settings, numBlocks, blockSize);
         if (dynamicSmemSize == nullptr || !bytes) return CUDA_ERROR_INVALID_VALUE;
         *dynamicSmemSize = *bytes;
         return CUDA_SUCCESS;

@@ -7,6 +7,8 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <system_error>
@@ -62,9 +64,10 @@ struct Machine::Pool {
     std::mutex mutex;
     std::condition_variable work, done;
     Launch* job = nullptr;  ///< `mutex` guards this and the following fields, except workspace.
-    u64 ticket = 0;         ///< Number of jobs so far.
-    u32 wanted = 0;         ///< Workers that may still join the job.
-    u32 active = 0;
+    /// Number of jobs so far. It and `active` are only changed under the mutex.
+    std::atomic<u64> ticket{0};
+    u32 wanted = 0;  ///< Workers that may still join the job.
+    std::atomic<u32> active{0};
     bool ending = false;
     u64 workspace = 0;                   ///< Grid barrier of cooperative launches.
     std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
@@ -75,10 +78,31 @@ struct Machine::Pool {
     u32 start(u32 count);
 };
 
+namespace {
+
+/// Waits for a condition for as long as it takes a thread to fall asleep and wake up, which is what
+/// it saves when launches follow each other.
+template <class F>
+void spin_until(F&& condition) {
+    constexpr auto longest = std::chrono::microseconds(40);
+    const auto start = std::chrono::steady_clock::now();
+    while (!condition()) {
+        for (int k = 0; k < 32; ++k) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        if (std::chrono::steady_clock::now() - start > longest) return;
+    }
+}
+
+}  // namespace
+
 void Machine::Pool::serve(u32 number) {
     u64 seen = 0;
-    std::unique_lock lock(mutex);
     for (;;) {
+        spin_until([&] { return ticket.load(std::memory_order_relaxed) != seen; });
+        std::unique_lock lock(mutex);
         work.wait(lock, [&] { return ending || (ticket != seen && job != nullptr && wanted > 0); });
         if (ending) return;
         seen = ticket;
@@ -302,6 +326,9 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         std::unique_lock lock(pool_->mutex);
         pool_->job = nullptr;
         pool_->wanted = 0;
+        lock.unlock();
+        spin_until([&] { return pool_->active.load(std::memory_order_relaxed) == 0; });
+        lock.lock();
         pool_->done.wait(lock, [&] { return pool_->active == 0; });
     }
     if (launch.timed_out.load()) {

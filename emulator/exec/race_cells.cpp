@@ -1,17 +1,19 @@
 #include "emulator/exec/race_cells.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <new>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace lode::emulator::exec {
 
 Track& Track::operator=(Track&& from) noexcept {
     drop();
+    count_ = from.count_;
     rows_ = from.rows_;
-    words_ = std::move(from.words_);
-    row_sites_ = std::move(from.row_sites_);
     stamps_ = from.stamps_.exchange(nullptr);
     return *this;
 }
@@ -20,21 +22,21 @@ void Track::drop() noexcept {
     std::free(stamps_.exchange(nullptr));
 }
 
-void Track::reset(u32 granules) {
+void Track::attach(CellRow* rows, u32 count) noexcept {
     drop();
-    rows_ = (granules + row_granules - 1) / row_granules;
-    words_ = std::make_unique<u64[]>(rows_);
-    row_sites_ = std::make_unique<Site[]>(rows_);
+    rows_ = rows;
+    count_ = count;
 }
 
 void Track::clear() noexcept {
-    std::fill_n(words_.get(), rows_, u64{0});
+    for (u32 row = 0; row < count_; ++row)
+        rows_[row].words[which_] = 0;
 }
 
 LODE_RACES_BY_DESIGN void Track::expand(u32 row) {
     if (stamps_.load(std::memory_order_acquire) == nullptr) {
         void* const made =
-            std::calloc(std::size_t{rows_} * row_granules, sizeof(Stamp) + sizeof(Site));
+            std::calloc(std::size_t{count_} * row_granules, sizeof(Stamp) + sizeof(Site));
         if (made == nullptr) throw std::bad_alloc();
         Stamp* none = nullptr;
         // Another worker may have been quicker.
@@ -44,27 +46,36 @@ LODE_RACES_BY_DESIGN void Track::expand(u32 row) {
     if (word == single) return;
     Stamp* const to = stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
     Site* const its_sites = sites() + std::size_t{row} * row_granules;
-    for (u32 k = 0; k < row_granules; ++k) {
-        to[k] = stamp_in(word, k);
-        its_sites[k] = row_sites_[row];
-    }
-    __atomic_store_n(&words_[row], single, __ATOMIC_RELEASE);
+    const Stamp first = word & (word - 1);
+    const u32 shift = word == 0 ? 63 : 3 - static_cast<u32>(std::countr_zero(word));
+    for (u32 k = 0; k < row_granules; ++k)
+        to[k] = first + (u64{k} >> shift);
+    std::fill_n(its_sites, row_granules, rows_[row].sites[which_]);
+    __atomic_store_n(&rows_[row].words[which_], single, __ATOMIC_RELEASE);
 }
 
 void Cells::reset(u32 bytes, u32 its_shift) {
     const u32 granules = (bytes + (1u << its_shift) - 1) >> its_shift;
-    const bool fits = granules <= count && its_shift == shift;
-    if (!fits) {
-        count = granules;
-        shift = its_shift;
-    }
-    for (Track* const track : {&write, &first, &last}) {
-        if (fits) {
+    if (granules <= count && its_shift == shift) {
+        for (Track* const track : {&write, &first, &last})
             track->clear();
-        } else {
-            track->reset(granules);
-        }
+        return;
     }
+    count = granules;
+    shift = its_shift;
+    const u32 row_count = (granules + Track::row_granules - 1) / Track::row_granules;
+    own_rows = std::make_unique<CellRow[]>(row_count);
+    rows = own_rows.get();
+    for (Track* const track : {&write, &first, &last})
+        track->attach(rows, row_count);
+}
+
+void Cells::attach(CellRow* its_rows, u32 bytes) {
+    shift = 2;
+    count = bytes / 4;
+    rows = its_rows;
+    for (Track* const track : {&write, &first, &last})
+        track->attach(rows, count / Track::row_granules);
 }
 
 void Cells::refine(const Cells& from) {
@@ -89,15 +100,24 @@ void Cells::refine() {
     write = std::move(fine.write);
     first = std::move(fine.first);
     last = std::move(fine.last);
+    rows = fine.rows;
+    own_rows = std::move(fine.own_rows);
 }
 
 GlobalCells::GlobalCells(u64 first, u64 bytes)
     : first_(first),
+      bytes_(bytes / page_bytes * page_bytes),
       pages_((bytes + page_bytes - 1) / page_bytes),
-      directories_((pages_ + directory_pages - 1) / directory_pages) {}
+      directories_((pages_ + directory_pages - 1) / directory_pages) {
+    if (bytes_ == 0) return;
+    void* const made = mmap(nullptr, bytes_ / row_bytes * sizeof(CellRow), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made != MAP_FAILED) rows_ = static_cast<CellRow*>(made);
+}
 
 GlobalCells::~GlobalCells() {
     release();
+    if (rows_ != nullptr) munmap(rows_, bytes_ / row_bytes * sizeof(CellRow));
 }
 
 void GlobalCells::release() noexcept {
@@ -105,6 +125,7 @@ void GlobalCells::release() noexcept {
         delete directory.exchange(nullptr);
     }
     made_bytes_ = 0;
+    if (rows_ != nullptr) madvise(rows_, bytes_ / row_bytes * sizeof(CellRow), MADV_DONTNEED);
 }
 
 u64 GlobalCells::begin(u64 blocks) {
@@ -128,14 +149,26 @@ Cells* GlobalCells::make(u64 number, bool fine) {
         slot.store(directory, std::memory_order_release);
     }
     Page& page = directory->pages[number % directory_pages];
-    Cells* const now = page.cells.load();
-    if (now != nullptr && (!fine || now->shift == 0)) return now;
-    Cells& made = fine ? page.fine : page.coarse;
+    const Cells* now = page.cells.load();
+    if (now != nullptr && (!fine || now->shift == 0)) return page.cells.load();
+    CellRow* const its_rows = rows_at(first_ + number * page_bytes, page_bytes);
     // Rows that are kept one by one take more, up to 27 and 7 times.
     made_bytes_ += std::size_t{page_bytes} * (fine ? 27u : 7u);
-    made.reset(page_bytes, fine ? 0 : 2);
-    // Others may still write to the coarse cells, whose latest accesses are then lost.
-    if (now != nullptr) made.refine(*now);
+    if (now == nullptr && its_rows != nullptr) {
+        page.coarse.attach(its_rows, page_bytes);
+        now = &page.coarse;
+    } else if (now == nullptr && !fine) {
+        page.coarse.reset(page_bytes, 2);
+        now = &page.coarse;
+    }
+    Cells& made = fine ? page.fine : page.coarse;
+    if (fine) {
+        made.reset(page_bytes, 0);
+        // Others may still write to the coarse cells, whose latest accesses are then lost.
+        if (now != nullptr) made.refine(*now);
+        for (u32 row = 0; its_rows != nullptr && row < page_bytes / row_bytes; ++row)
+            its_rows[row].elsewhere = true;
+    }
     page.cells.store(&made, std::memory_order_release);
     return &made;
 }

@@ -63,6 +63,15 @@ constexpr Site site_of(u32 cache) {
     return cache == 0 ? Site{0} : static_cast<Site>(1 + (cache - 1) % 255);
 }
 
+/// The words of a row of granules, for the three tracks of Cells, and the memory ops that they are
+/// of.
+struct alignas(32) CellRow {
+    u64 words[3] = {};
+    Site sites[3] = {};
+    bool elsewhere = false;  ///< The row's memory has smaller granules, which are in other cells.
+};
+static_assert(sizeof(CellRow) == 32);
+
 /// One stamp for each granule of a range of memory. Granules are in rows of 16; usually the lanes
 /// of a warp have accessed a whole row in order, and then one word stands for its 16 stamps.
 class Track {
@@ -80,19 +89,21 @@ public:
         return (word & (word - 1)) + (k >> (3 - std::countr_zero(word)));
     }
 
-    Track() = default;
+    /// `which`: the place of the track's words in a row.
+    explicit Track(u32 which) noexcept : which_(which) {}
     ~Track() { drop(); }
     Track(const Track&) = delete;
     Track& operator=(const Track&) = delete;
     Track(Track&&) = delete;
+    /// Takes the rows of a track of the same place.
     Track& operator=(Track&& from) noexcept;
 
-    /// No accesses, of `granules` granules.
-    void reset(u32 granules);
+    /// The rows of `count` times 16 granules, which live longer.
+    void attach(CellRow* rows, u32 count) noexcept;
     void clear() noexcept;
 
     [[nodiscard]] LODE_RACES_BY_DESIGN u64 word(u32 row) const noexcept {
-        return __atomic_load_n(&words_[row], __ATOMIC_ACQUIRE);
+        return __atomic_load_n(&rows_[row].words[which_], __ATOMIC_ACQUIRE);
     }
     [[nodiscard]] LODE_RACES_BY_DESIGN Stamp at(u32 k) const noexcept {
         const u64 word = this->word(k / row_granules);
@@ -101,15 +112,15 @@ public:
     }
     [[nodiscard]] LODE_RACES_BY_DESIGN Site site_at(u32 k) const noexcept {
         const u32 row = k / row_granules;
-        return word(row) == single ? sites()[k] : row_sites_[row];
+        return word(row) == single ? sites()[k] : rows_[row].sites[which_];
     }
     /// The stamps of a row that are kept one by one.
     [[nodiscard]] const Stamp* stamps(u32 row) const noexcept {
         return stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
     }
     LODE_RACES_BY_DESIGN void set_row(u32 row, u64 word, Site site) noexcept {
-        row_sites_[row] = site;
-        __atomic_store_n(&words_[row], word, __ATOMIC_RELEASE);
+        rows_[row].sites[which_] = site;
+        __atomic_store_n(&rows_[row].words[which_], word, __ATOMIC_RELEASE);
     }
     LODE_RACES_BY_DESIGN void set(u32 k, Stamp stamp, Site site) {
         const u32 row = k / row_granules;
@@ -133,12 +144,12 @@ private:
     void expand(u32 row);
     [[nodiscard]] Site* sites() const noexcept {
         return reinterpret_cast<Site*>(stamps_.load(std::memory_order_relaxed) +
-                                       std::size_t{rows_} * row_granules);
+                                       std::size_t{count_} * row_granules);
     }
 
-    u32 rows_ = 0;
-    std::unique_ptr<u64[]> words_;
-    std::unique_ptr<Site[]> row_sites_;
+    u32 which_;
+    u32 count_ = 0;
+    CellRow* rows_ = nullptr;
     /// The stamps of all granules, then their sites; made when the first row needs it.
     std::atomic<Stamp*> stamps_{nullptr};
 };
@@ -147,20 +158,25 @@ private:
 struct Cells {
     u32 shift = 2;  ///< A granule has 1 << shift bytes.
     u32 count = 0;
-    Track write;
+    CellRow* rows = nullptr;
+    std::unique_ptr<CellRow[]> own_rows;  ///< Unless they belong to others.
+    Track write{0};
     /// The first read since the write that nothing orders before others; or a covered write.
-    Track first;
-    Track last;  ///< The last such read by another thread.
+    Track first{1};
+    Track last{2};  ///< The last such read by another thread.
 
     /// Empty cells for `bytes`.
     void reset(u32 bytes, u32 its_shift);
+    /// Cells of 4 bytes in rows of others, which are as they are.
+    void attach(CellRow* its_rows, u32 bytes);
     /// Copies cells with larger granules.
     void refine(const Cells& from);
     /// Makes the granules smaller.
     void refine();
 };
 
-/// The shadow of an arena of global memory, in pages that are made when they are accessed.
+/// The shadow of an arena of global memory. Its rows are one array, of which the system commits
+/// what is accessed; pages with more than that are made when an access needs them.
 class GlobalCells {
 public:
     static constexpr u32 page_bytes = 4096;
@@ -173,6 +189,12 @@ public:
     /// Begins a launch: returns the number of its first block. Accesses of smaller numbers belong
     /// to earlier launches. Not while others use it.
     [[nodiscard]] u64 begin(u64 blocks);
+    /// The rows from that of an address on, if the `bytes` there are inside the arena.
+    [[nodiscard]] CellRow* rows_at(u64 address, u32 bytes) const noexcept {
+        const u64 at = address - first_;
+        if (rows_ == nullptr || at >= bytes_ || bytes > bytes_ - at) return nullptr;
+        return rows_ + at / row_bytes;
+    }
     /// The cells of the page that contains an address; nullptr outside of the arena. `fine`: with
     /// granules of one byte.
     [[nodiscard]] Cells* find(u64 address, bool fine) {
@@ -201,8 +223,11 @@ private:
     Cells* make(u64 number, bool fine);
     void release() noexcept;
 
+    static constexpr u32 row_bytes = 4 * Track::row_granules;
     u64 first_ = 0;
+    u64 bytes_ = 0;
     u64 pages_ = 0;
+    CellRow* rows_ = nullptr;  ///< Null if there is no address space for them.
     u64 next_block_ = 1;
     std::mutex mutex_;  ///< Guards the making of pages.
     std::vector<std::atomic<Directory*>> directories_;

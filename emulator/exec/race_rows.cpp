@@ -1,5 +1,7 @@
 // The race check of accesses by whole warps: consecutive elements, or the same one.
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/race_access.hpp"
+#include "emulator/exec/race_quick.hpp"
 
 #include <algorithm>
 
@@ -50,34 +52,173 @@ template <class F>
     }
 }
 
+#if defined(__AVX2__)
+
+/// A row's granules, four by four: the stamps that a piece gives them, and which it has (all ones).
+struct Quads {
+    explicit Quads(const Piece& piece) {
+        const auto at = static_cast<i64>(piece.at);
+        const __m256i before = _mm256_set1_epi64x(at - 1);
+        const __m256i end = _mm256_set1_epi64x(at + piece.count);
+        const __m256i from = _mm256_set1_epi64x(static_cast<i64>(piece.k) - at);
+        const __m256i own = _mm256_set1_epi64x(static_cast<i64>(piece.own));
+        const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(piece.shift));
+        for (u32 q = 0; q < 4; ++q) {
+            const __m256i k =
+                _mm256_add_epi64(_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x(4 * q));
+            has[q] = _mm256_and_si256(_mm256_cmpgt_epi64(k, before), _mm256_cmpgt_epi64(end, k));
+            mine[q] = _mm256_add_epi64(own, _mm256_srl_epi64(_mm256_add_epi64(k, from), shift));
+        }
+    }
+    __m256i mine[4];
+    __m256i has[4];
+};
+
+LODE_RACES_BY_DESIGN inline __m256i load_quad(const Stamp* stamps, u32 q) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(stamps + std::size_t{4} * q));
+}
+LODE_RACES_BY_DESIGN inline void store_quad(Stamp* stamps, u32 q, __m256i value) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(stamps + std::size_t{4} * q), value);
+}
+inline u32 bits_of_quad(__m256i lanes_of) {
+    return static_cast<u32>(_mm256_movemask_pd(_mm256_castsi256_pd(lanes_of)));
+}
+/// Sets the sites whose bits are set.
+LODE_RACES_BY_DESIGN inline void set_sites(Site* sites, u32 bits, Site site) {
+    const __m128i spread = _mm_shuffle_epi8(
+        _mm_cvtsi32_si128(static_cast<int>(bits)),
+        _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
+    const __m128i each = _mm_set1_epi64x(static_cast<i64>(0x8040201008040201u));
+    const __m128i mask = _mm_cmpeq_epi8(_mm_and_si128(spread, each), each);
+    auto* const at = reinterpret_cast<__m128i*>(sites);
+    _mm_storeu_si128(at, _mm_blendv_epi8(_mm_loadu_si128(at),
+                                         _mm_set1_epi8(static_cast<char>(site)), mask));
+}
+
+/// plain() of four stamps.
+template <bool shared>
+[[gnu::always_inline]] inline __m256i plain_quad(__m256i stamps, __m256i mine, const Past& past) {
+    const __m256i differs =
+        _mm256_and_si256(_mm256_xor_si256(stamps, mine),
+                         _mm256_set1_epi64x(static_cast<i64>(stamp_thread_bits)));
+    const __m256i same = _mm256_cmpeq_epi64(differs, _mm256_setzero_si256());
+    __m256i known = _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.end), stamps);
+    if constexpr (!shared) {
+        known = _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(past.lo), stamps), known);
+        known =
+            _mm256_or_si256(known, _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.oldest), stamps));
+    }
+    return _mm256_or_si256(known, same);
+}
+
+template <bool shared>
+LODE_RACES_BY_DESIGN inline bool stamps_plain(const Stamp* stamps, const Piece& piece,
+                                              const Past& past) {
+    const Quads quads(piece);
+    __m256i bad = _mm256_setzero_si256();
+    for (u32 q = 0; q < 4; ++q) {
+        const __m256i fine = plain_quad<shared>(load_quad(stamps, q), quads.mine[q], past);
+        bad = _mm256_or_si256(bad, _mm256_andnot_si256(fine, quads.has[q]));
+    }
+    return _mm256_testz_si256(bad, bad) != 0;
+}
+
+LODE_RACES_BY_DESIGN inline void set_stamps(const Track::Row& row, const Piece& piece, Site site) {
+    const Quads quads(piece);
+    u32 bits = 0;
+    for (u32 q = 0; q < 4; ++q) {
+        const __m256i old = load_quad(row.stamps, q);
+        store_quad(row.stamps, q, _mm256_blendv_epi8(old, quads.mine[q], quads.has[q]));
+        bits |= bits_of_quad(quads.has[q]) << (4 * q);
+    }
+    set_sites(row.sites, bits, site);
+}
+
+/// Makes the piece's stamps the first reads where those are plain, and the last ones elsewhere.
+template <bool shared>
+LODE_RACES_BY_DESIGN inline void add_reads(const Track::Row& first, const Track::Row& last,
+                                           const Piece& piece, const Past& past, Site site) {
+    const Quads quads(piece);
+    u32 first_bits = 0;
+    u32 last_bits = 0;
+    for (u32 q = 0; q < 4; ++q) {
+        const __m256i before = load_quad(first.stamps, q);
+        const __m256i free = plain_quad<shared>(before, quads.mine[q], past);
+        const __m256i to_first = _mm256_and_si256(free, quads.has[q]);
+        const __m256i to_last = _mm256_andnot_si256(free, quads.has[q]);
+        store_quad(first.stamps, q, _mm256_blendv_epi8(before, quads.mine[q], to_first));
+        store_quad(last.stamps, q,
+                   _mm256_blendv_epi8(load_quad(last.stamps, q), quads.mine[q], to_last));
+        first_bits |= bits_of_quad(to_first) << (4 * q);
+        last_bits |= bits_of_quad(to_last) << (4 * q);
+    }
+    set_sites(first.sites, first_bits, site);
+    set_sites(last.sites, last_bits, site);
+}
+
+#else
+
+template <bool shared>
+LODE_RACES_BY_DESIGN inline bool stamps_plain(const Stamp* stamps, const Piece& piece,
+                                              const Past& past) {
+    bool good = true;
+    for (u32 j = 0; j < piece.count; ++j)
+        good &= plain<shared>(stamps[piece.at + j], piece.stamp(j), past);
+    return good;
+}
+
+LODE_RACES_BY_DESIGN inline void set_stamps(const Track::Row& row, const Piece& piece, Site site) {
+    for (u32 j = 0; j < piece.count; ++j) {
+        row.stamps[piece.at + j] = piece.stamp(j);
+        row.sites[piece.at + j] = site;
+    }
+}
+
+/// Makes the piece's stamps the first reads where those are plain, and the last ones elsewhere.
+template <bool shared>
+LODE_RACES_BY_DESIGN inline void add_reads(const Track::Row& first, const Track::Row& last,
+                                           const Piece& piece, const Past& past, Site site) {
+    for (u32 j = 0; j < piece.count; ++j) {
+        const u32 k = piece.at + j;
+        const bool free = plain<shared>(first.stamps[k], piece.stamp(j), past);
+        const Track::Row& to = free ? first : last;
+        to.stamps[k] = piece.stamp(j);
+        to.sites[k] = site;
+    }
+}
+
+#endif
+
 /// Whether no stamp of a track needs a closer look.
 template <bool shared>
 LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piece,
                                            const Past& past) {
     const u64 word = track.word(piece.row);
-    u64 bad = 0;
     if (word == Track::single) [[unlikely]] {
-        const Stamp* const stamps = track.stamps(piece.row) + piece.at;
-        for (u32 j = 0; j < piece.count; ++j)
-            bad |= u64{!plain<shared>(stamps[j], piece.stamp(j), past)};
-        return bad == 0;
+        return stamps_plain<shared>(track.stamps(piece.row), piece, past);
     }
     // All its stamps have the same time. The marker is in the bits of the thread.
     if (plain<shared>(word, ~Stamp{0}, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
     if (((word ^ piece.own) & stamp_thread_bits) / lanes != 0) return false;  // Another warp's.
-    for (u32 j = 0; j < piece.count; ++j)
-        bad |= u64{!plain<shared>(Track::stamp_in(word, piece.at + j), piece.stamp(j), past)};
-    return bad == 0;
+    Stamp stamps[Track::row_granules];
+    const Stamp first = word & (word - 1);
+    const u32 shift = 3 - static_cast<u32>(std::countr_zero(word));
+    for (u32 j = 0; j < Track::row_granules; ++j)
+        stamps[j] = first + (u64{j} >> shift);
+    return stamps_plain<shared>(stamps, piece, past);
 }
 
 LODE_RACES_BY_DESIGN inline void record(Track& track, const Piece& piece, Site site) {
     if (piece.word != Track::single) return track.set_row(piece.row, piece.word, site);
-    const Track::Row row = track.open(piece.row);
-    for (u32 j = 0; j < piece.count; ++j)
-        row.stamps[piece.at + j] = piece.stamp(j);
-    for (u32 j = 0; j < piece.count; ++j)
-        row.sites[piece.at + j] = site;
+    set_stamps(track.open(piece.row), piece, site);
+}
+
+/// Like record(), for the last reads of a row: one that is kept granule by granule stays so, as
+/// readers that aren't aligned to rows alternate with others.
+LODE_RACES_BY_DESIGN inline void record_last(Track& track, Piece piece, Site site) {
+    if (track.word(piece.row) == Track::single) piece.word = Track::single;
+    record(track, piece, site);
 }
 
 /// Whether a row's stamps are one word, and none of them is by the thread that has the piece's.
@@ -100,22 +241,10 @@ LODE_RACES_BY_DESIGN inline bool record_reads(const RaceAccess& a, Cells& cells,
         return fine;
     }
     if (is_others(cells.first.word(piece.row), piece)) {
-        record(cells.last, piece, a.site);
+        record_last(cells.last, piece, a.site);
         return fine;
     }
-    const Track::Row first = cells.first.open(piece.row);
-    const Track::Row last = cells.last.open(piece.row);
-    LODE_INDEPENDENT_LANES
-    for (u32 j = 0; j < piece.count; ++j) {
-        const u32 k = piece.at + j;
-        const Stamp mine = piece.stamp(j);
-        const Stamp before = first.stamps[k];
-        const bool free = plain<shared>(before, mine, a.past);
-        first.stamps[k] = free ? mine : before;
-        last.stamps[k] = free ? last.stamps[k] : mine;
-        first.sites[k] = free ? a.site : first.sites[k];
-        last.sites[k] = free ? last.sites[k] : a.site;
-    }
+    add_reads<shared>(cells.first.open(piece.row), cells.last.open(piece.row), piece, a.past, a.site);
     return fine;
 }
 
@@ -162,6 +291,72 @@ bool record_uniform(const RaceAccess& a, const Place& place, u32 granules, const
     return fine;
 }
 
+/// What decides about the whole rows of a warp.
+struct Quick {
+    Past past;
+    Stamp own;
+    Site site;
+
+    template <bool shared>
+    [[nodiscard]] bool fine(u64 word, u64 mine) const {
+        return word != Track::single && (plain<shared>(word, ~Stamp{0}, past) ||
+                                         ((word ^ mine) & stamp_thread_bits) == 0);
+    }
+};
+
+/// Of rows that a warp accesses whole: their words alone decide, and are all that changes. False if
+/// an earlier access needs a closer look, or a row isn't one word; nothing has changed then.
+template <bool shared, bool writes, u32 shift>
+LODE_RACES_BY_DESIGN [[gnu::always_inline]] inline bool quick_rows(const Quick& q, CellRow* rows) {
+    constexpr u32 count = 2u << shift;
+    constexpr u32 step = Track::row_granules >> shift;
+    u64 words[count][3];
+    bool good = true;
+    for (u32 k = 0; k < count; ++k) {
+        const u64 mine = Track::word_of(q.own + u64{k} * step, shift);
+        for (u32 track = 0; track < 3; ++track)
+            words[k][track] = __atomic_load_n(&rows[k].words[track], __ATOMIC_RELAXED);
+        const u64 first = words[k][1];
+        good &= !rows[k].elsewhere & q.fine<shared>(words[k][0], mine);
+        if constexpr (writes) {
+            good &= q.fine<shared>(first, mine) & q.fine<shared>(words[k][2], mine);
+        } else {
+            const bool other = (first != Track::single) & (first != 0) &
+                               (((first ^ mine) & stamp_thread_bits) / lanes != 0) &
+                               (words[k][2] != Track::single);
+            good &= q.fine<shared>(first, mine) | other;
+        }
+    }
+    if (!good) return false;
+    for (u32 k = 0; k < count; ++k) {
+        const u64 mine = Track::word_of(q.own + u64{k} * step, shift);
+        const u32 track = writes ? 0 : q.fine<shared>(words[k][1], mine) ? 1 : 2;
+        rows[k].sites[track] = q.site;
+        __atomic_store_n(&rows[k].words[track], mine, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+/// One element that all lanes read.
+template <bool shared>
+LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cells& cells, u32 k) {
+    constexpr Stamp nobody = ~Stamp{0};
+    const u32 at = k / Track::row_granules;
+    if (row.words[1] != Track::single || row.words[2] != Track::single) return false;
+    const Stamp write = row.words[0] != Track::single ? row.words[0] : cells.write.at(k);
+    if (!plain<shared>(write, nobody, q.past)) return false;
+    const Track::Row first = cells.first.open(at);
+    const Track::Row last = cells.last.open(at);
+    const u32 j = k % Track::row_granules;
+    if (plain<shared>(first.stamps[j], nobody, q.past)) {
+        first.stamps[j] = q.own;
+        first.sites[j] = q.site;
+    }
+    last.stamps[j] = q.own + lanes - 1;
+    last.sites[j] = q.site;
+    return true;
+}
+
 void check_run(const RaceAccess& a, const Run& run) {
     const u32 bytes = a.noted.bytes;
     const u64 total = run.uniform ? bytes : u64{bytes} * run.count;
@@ -205,5 +400,55 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     check_run(a, {first, 0, lanes / 2, uniform, twin});
     if (!twin) check_run(a, {second, lanes / 2, lanes / 2, uniform, false});
 }
+
+template <bool shared, bool writes, u32 bytes, bool uniform>
+bool race_quick(WarpContext& c, const Op* op, u64 address) {
+    BlockOrder& order = *c.block->order;
+    if (order.spent) return true;
+    if ((op->flags2 & (order_strong | order_data | order_validated)) != 0) return false;
+    constexpr u32 row_bytes = 4 * Track::row_granules;
+    constexpr u32 total = uniform ? bytes : bytes * lanes;
+    if (!uniform && address % row_bytes != 0) return false;
+    const u64 base = (shared ? 0 : order.block) << stamp_block_shift;
+    const WarpOrder& warp = order.warps[c.warp->index];
+    const auto end = static_cast<i64>(base + ((u64{warp.floor} + 1) << stamp_time_shift));
+    LaunchOrder& launch = *c.launch->accesses;
+    const auto oldest = static_cast<i64>(launch.first_block << stamp_block_shift);
+    const Quick q{shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end},
+                  base | (u64{order.time} << stamp_time_shift) | (c.warp->index * lanes),
+                  site_of(op->cache)};
+    if constexpr (shared) {
+        Cells& cells = order.shared;
+        if (cells.shift != 2 || address + total > c.shared_bytes) return false;
+        CellRow* const rows = cells.rows + address / row_bytes;
+        if constexpr (uniform)
+            return quick_uniform<true>(q, *rows, cells, static_cast<u32>(address / 4));
+        else
+            return quick_rows<true, writes, bytes / 8>(q, rows);
+    } else {
+        CellRow* const rows = launch.cells.rows_at(address, total);
+        if (rows == nullptr) return false;
+        if constexpr (uniform) {
+            if (rows->elsewhere) return false;
+            Cells* const cells = launch.cells.find(address, false);
+            if (cells == nullptr || cells->shift != 2) return false;
+            return quick_uniform<false>(
+                q, *rows, *cells, static_cast<u32>(address % GlobalCells::page_bytes) / 4);
+        } else {
+            return quick_rows<false, writes, bytes / 8>(q, rows);
+        }
+    }
+}
+
+template bool race_quick<false, false, 4, false>(WarpContext&, const Op*, u64);
+template bool race_quick<false, true, 4, false>(WarpContext&, const Op*, u64);
+template bool race_quick<true, false, 4, false>(WarpContext&, const Op*, u64);
+template bool race_quick<true, true, 4, false>(WarpContext&, const Op*, u64);
+template bool race_quick<false, false, 8, false>(WarpContext&, const Op*, u64);
+template bool race_quick<false, true, 8, false>(WarpContext&, const Op*, u64);
+template bool race_quick<true, false, 8, false>(WarpContext&, const Op*, u64);
+template bool race_quick<true, true, 8, false>(WarpContext&, const Op*, u64);
+template bool race_quick<false, false, 4, true>(WarpContext&, const Op*, u64);
+template bool race_quick<true, false, 4, true>(WarpContext&, const Op*, u64);
 
 }  // namespace lode::emulator::exec

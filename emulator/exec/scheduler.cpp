@@ -239,6 +239,7 @@ bool take_group(Worker& worker, Warp& warp, ConvergenceGroup& taken) {
         warp.count = 0;
         return true;
     }
+    if (warp.count == 0) return false;
     u32 best = lanes + 1;
     u32 seen = 0;
     for (u32 k = 0; k < warp.count; ++k) {
@@ -297,6 +298,10 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             warp.groups[warp.count++] = back;
             return true;
         case Leave::exited:
+            // Usually nothing waits for the warp.
+            if (warp.count == 0 && block.barriers_used == 0 && block.cluster->arrived == 0 &&
+                !c.worker->has_waited)
+                return true;
             recheck_barriers(c, block);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
@@ -322,9 +327,11 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                 resolve_sync(warp, c.race);
             } else if (c.barrier == allocation_wait) {
                 back.state = GroupState::at_allocation;
+                c.worker->has_waited = true;
                 warp.groups[warp.count++] = back;
             } else if (c.barrier == products_wait) {
                 back.state = GroupState::at_products;
+                c.worker->has_waited = true;
                 warp.groups[warp.count++] = back;
             } else {
                 back.state = GroupState::at_barrier;
@@ -376,7 +383,8 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
             // Another worker may replace the handler by machine code.
             op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
         } while (op < c.stop);
-        worker.instructions += count + std::exchange(c.compiled_instructions, 0);
+        count += std::exchange(c.compiled_instructions, 0);
+        worker.instructions += count;
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }

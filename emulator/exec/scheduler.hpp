@@ -109,6 +109,8 @@ struct alignas(64) Worker {
     std::minstd_rand random;
     bool shuffled = false;
     u32 turn_budget = 0;
+    /// A group of lanes has waited for tensor memory or for products in this launch.
+    bool has_waited = false;
     u64 instructions = 0;
 
     /// Runs blocks of the launch until none are left. Any exception from the executor or from a
@@ -126,6 +128,8 @@ private:
     /// Moves a block without living threads to the idle ones, with its whole cluster or not at all.
     void close_block(std::size_t at);
     void set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape);
+    /// Sets up a warp that has run in this launch before.
+    void reopen_warp(Warp& warp);
     void enter_block(Launch& launch, Block& block);
 };
 

@@ -185,7 +185,7 @@ void Worker::prepare(Launch& launch) {
     context.init = launch.options->checks.init;
     context.sync = launch.options->checks.sync;
     context.watch = context.race || context.init;
-    context.compile_after = context.watch || context.sync ? 0 : launch.options->compile_after;
+    context.compile_after = launch.options->compile_after;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;
@@ -198,6 +198,10 @@ void Worker::prepare(Launch& launch) {
     if (const u64 limit = launch.options->instruction_limit; limit != 0)
         turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
+    has_waited = false;
+    // What warps keep from block to block doesn't hold for other launches.
+    for (const auto& block : idle)
+        block->warp_count = 0;
 }
 
 bool Worker::open_cluster(Launch& launch) {
@@ -256,6 +260,7 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     block.tensor_memory.reset();
     const auto threads = static_cast<u32>(shape.count());
     block.live_threads = threads;
+    const bool was_open = block.warp_count != 0;
     block.warp_count = launch.warps_a_block;
     block.launch_base = launch_base;
     if (context.race) {
@@ -270,6 +275,11 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     }
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
+    if (was_open) {
+        for (u32 w = 0; w < block.warp_count; ++w)
+            reopen_warp(*block.warps[w]);
+        return block;
+    }
     block.shared.grow(launch.shared_bytes);
     const Code& code = launch.kernel->codes.front();
     aligned(block.register_store, std::size_t{frame_bytes(code)} * block.warp_count);
@@ -284,6 +294,21 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     for (u32 w = 0; w < block.warp_count; ++w)
         set_up_warp(launch, block, w, new_shape);
     return block;
+}
+
+void Worker::reopen_warp(Warp& warp) {
+    const Code& code = *warp.root.code;
+    warp.live = warp.launched;
+    warp.product_groups = 0;
+    warp.at_cluster_barrier = warp.owes_cluster_barrier = 0;
+    warp.root.allocated = 0;
+    warp.local_bytes = code.local_bytes;
+    if (context.init) {
+        std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
+        warp.undefined.reset();
+    }
+    warp.count = 1;
+    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
 }
 
 void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape) {

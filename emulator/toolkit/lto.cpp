@@ -63,19 +63,19 @@ std::vector<fs::path> search_folders() {
     return folders;
 }
 
-/// NVIDIA's libraries, best first; links to this one are left out.
+/// NVIDIA's libraries, best first.
 std::vector<fs::path> library_files(const std::vector<fs::path>& folders) {
     std::vector<fs::path> files;
     const auto add = [&](const fs::path& file) {
         std::error_code problem;
-        const auto real = fs::canonical(file, problem);
-        if (!problem && !real.filename().string().starts_with("liblode_")) files.push_back(file);
+        if (fs::exists(file, problem)) files.push_back(file);
     };
     const std::string own = fmt::format("libnvJitLink.so.{}", LODE_CUDA_MAJOR);
     if (const auto chosen = environment("LODE_NVJITLINK")) {
         std::error_code problem;
         add(fs::is_directory(*chosen, problem) ? fs::path(*chosen) / own : fs::path(*chosen));
     }
+    files.emplace_back(own);  // What the program asked for, when this library was given to it.
     for (const std::string& name :
          {own, std::string("libnvJitLink.so.13"), std::string("libnvJitLink.so.12")})
         for (const auto& folder : folders)

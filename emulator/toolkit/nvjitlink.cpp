@@ -213,13 +213,22 @@ using lode::emulator::toolkit::Linker;
     LODE_ALIAS(name, 12_8, parameters)  \
     LODE_ALIAS(name, 12_9, parameters)
 #else
-#define LODE_RELEASES(name, parameters) LODE_ALIAS(name, 13_0, parameters)
+#define LODE_RELEASES(name, parameters) \
+    LODE_ALIAS(name, 13_0, parameters)  \
+    LODE_ALIAS(name, 13_1, parameters)  \
+    LODE_ALIAS(name, 13_2, parameters)  \
+    LODE_ALIAS(name, 13_3, parameters)  \
+    LODE_ALIAS(name, 13_4, parameters)  \
+    LODE_ALIAS(name, 13_5, parameters)  \
+    LODE_ALIAS(name, 13_6, parameters)
 #endif
 /// Defines an entry point: LODE_LINKER_ENTRY(name, (parameters)) { … }
 #define LODE_LINKER_ENTRY(name, parameters)                                \
     extern "C" __attribute__((visibility("default"))) int name parameters; \
     LODE_RELEASES(name, parameters)                                        \
     extern "C" int name parameters
+
+extern "C" __attribute__((visibility("default"))) const int lode_stand_in = 1;
 
 // NOLINTBEGIN(readability-identifier-naming): the names are those of nvJitLink.h.
 

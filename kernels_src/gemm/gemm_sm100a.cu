@@ -24,7 +24,8 @@ struct alignas(64) TensorMap {
 };
 
 __device__ void init_barrier(unsigned barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
 }
 
 __device__ void wait(unsigned barrier, unsigned parity) {
@@ -91,13 +92,14 @@ __device__ void commit(unsigned barrier) {
 /// Loads 32 adjacent sums of this lane's row.
 __device__ void load_sums(unsigned (&d)[32], unsigned address) {
     asm volatile(
-        "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+        "%12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, [%32];"
         : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]), "=r"(d[4]), "=r"(d[5]), "=r"(d[6]),
           "=r"(d[7]), "=r"(d[8]), "=r"(d[9]), "=r"(d[10]), "=r"(d[11]), "=r"(d[12]), "=r"(d[13]),
-          "=r"(d[14]), "=r"(d[15]), "=r"(d[16]), "=r"(d[17]), "=r"(d[18]), "=r"(d[19]),
-          "=r"(d[20]), "=r"(d[21]), "=r"(d[22]), "=r"(d[23]), "=r"(d[24]), "=r"(d[25]),
-          "=r"(d[26]), "=r"(d[27]), "=r"(d[28]), "=r"(d[29]), "=r"(d[30]), "=r"(d[31])
+          "=r"(d[14]), "=r"(d[15]), "=r"(d[16]), "=r"(d[17]), "=r"(d[18]), "=r"(d[19]), "=r"(d[20]),
+          "=r"(d[21]), "=r"(d[22]), "=r"(d[23]), "=r"(d[24]), "=r"(d[25]), "=r"(d[26]), "=r"(d[27]),
+          "=r"(d[28]), "=r"(d[29]), "=r"(d[30]), "=r"(d[31])
         : "r"(address)
         : "memory");
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
@@ -111,7 +113,8 @@ __device__ void load_sums(unsigned (&d)[32], unsigned address) {
 
 extern "C" __global__ void __launch_bounds__(threads)
     gemm_tcgen05(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
-                 half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k) {
+                 half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k, float scale,
+                 const float* __restrict__ operand) {
     extern __shared__ unsigned char dynamic[];
     __shared__ __align__(8) unsigned long long full_barriers[stages];
     __shared__ __align__(8) unsigned long long empty_barriers[stages];
@@ -178,6 +181,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 
     // Warp w holds rows 32·w … 32·w + 31, one row per lane.
+    const Epilogue epilogue{scale, operand, m, n};
     const unsigned r = place.m * tile + threadIdx.x;
     for (unsigned column = 0; column < tile; column += 32) {
         unsigned d[32];
@@ -188,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         for (unsigned i = 0; i < 32; i += 2) {
             if (r < m && first + i < n)
                 *reinterpret_cast<unsigned*>(at + i) =
-                    to_half2(__uint_as_float(d[i]), __uint_as_float(d[i + 1]));
+                    epilogue.pair(__uint_as_float(d[i]), __uint_as_float(d[i + 1]), r, first + i);
         }
     }
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");

@@ -28,10 +28,9 @@ __device__ void fetch(uint4 (&to)[pieces], const half_bits* __restrict__ from, u
         const unsigned at = p * threads + threadIdx.x;
         const unsigned row = first + at / (step / 8);
         const unsigned kk = k0 + at % (step / 8) * 8;
-        to[p] = row < rows && kk < k
-                    ? *reinterpret_cast<const uint4*>(from + static_cast<unsigned long long>(row) * k +
-                                                      kk)
-                    : make_uint4(0, 0, 0, 0);
+        to[p] = row < rows && kk < k ? *reinterpret_cast<const uint4*>(
+                                           from + static_cast<unsigned long long>(row) * k + kk)
+                                     : make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -47,8 +46,8 @@ __device__ void load_a(unsigned (&to)[8], unsigned address) {
     asm volatile(
         "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], "
         "%9;"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
-          "=r"(to[6]), "=r"(to[7])
+        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]), "=r"(to[6]),
+          "=r"(to[7])
         : "r"(address), "n"(pitch)
         : "memory");
 }
@@ -57,8 +56,8 @@ __device__ void load_b(unsigned (&to)[8], unsigned address) {
     asm volatile(
         "wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], "
         "%9;"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
-          "=r"(to[6]), "=r"(to[7])
+        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]), "=r"(to[6]),
+          "=r"(to[7])
         : "r"(address), "n"(pitch)
         : "memory");
 }
@@ -88,7 +87,8 @@ __device__ void store(unsigned address, const Accumulator& d) {
 
 extern "C" __global__ void __launch_bounds__(threads)
     gemm_wmma(const half_bits* __restrict__ a, const half_bits* __restrict__ b,
-              half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k) {
+              half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k, float scale,
+              const float* __restrict__ operand) {
     __shared__ __align__(128) half_bits of_a[tile * pitch];
     __shared__ __align__(128) half_bits of_b[tile * pitch];
     __shared__ __align__(128) float of_warps[threads / 32][16 * 16];
@@ -128,6 +128,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         }
         __syncthreads();
     }
+    const Epilogue epilogue{scale, operand, m, n};
     // The layout of an accumulator is unspecified, so it is stored through shared memory.
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
@@ -139,7 +140,8 @@ extern "C" __global__ void __launch_bounds__(threads)
                 const unsigned r = place.m * tile + row + i * 16 + e / 16;
                 const unsigned col = place.n * tile + column + j * 16 + e % 16;
                 if (r < m && col < n)
-                    c[static_cast<unsigned long long>(r) * n + col] = to_half(of_warps[warp][e]);
+                    c[static_cast<unsigned long long>(r) * n + col] =
+                        to_half(epilogue.of(of_warps[warp][e], r, col));
             }
             __syncwarp();
         }

@@ -1,142 +1,297 @@
-// The matrix product by wgmma with input from the tensor memory accelerator (9.0a): persistent
-// blocks of three warpgroups. The first fills a ring of 128 x 64 and 256 x 64 tiles, the other two
-// multiply 64 x 256 each.
-//
-// n and k are multiples of 8. Both maps have the 128-byte swizzle, boxes of 128 and 256 rows of 64
-// halves. Dynamic shared memory: stages · 49152 bytes and 1024 for alignment.
-// (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" and "Tensors".)
-#include "gemm.cuh"
+// The matrix product by wgmma with input and output through the tensor memory accelerator (9.0a):
+// persistent blocks of a producer warpgroup, which fills a ring of tiles of A and B, and of
+// consumer warpgroups, which multiply. A consumer writes a tile during the first products of the
+// next one. wgmma_shape.cuh has the definitions.
+#include "wgmma_shape.cuh"
 
 namespace {
 
-constexpr unsigned tile_m = 128;
-constexpr unsigned tile_n = 256;
-constexpr unsigned step = 64;  // Halves: one swizzle row of 128 bytes.
-constexpr unsigned stages = 4;
-constexpr unsigned group_size = 128;
-constexpr unsigned consumers = 2;
-constexpr unsigned threads = group_size * (1 + consumers);
-constexpr unsigned a_bytes = tile_m * step * 2;
-constexpr unsigned b_bytes = tile_n * step * 2;
-constexpr unsigned stage_bytes = a_bytes + b_bytes;
-constexpr unsigned ring_alignment = 1024;  // The swizzle pattern repeats after 8 rows.
-
-struct alignas(64) TensorMap {
-    unsigned char opaque[128];
-};
-
-__device__ void init_barrier(unsigned barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ void wait(unsigned barrier, unsigned parity) {
-    asm volatile(
-        "{\n"
-        ".reg .pred done;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n"
-        "}\n"
-        :
-        : "r"(barrier), "r"(parity)
-        : "memory");
-}
-
-__device__ void arrive(unsigned barrier) {
-    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-__device__ void load_box(unsigned to, const TensorMap& map, unsigned column, unsigned row,
-                         unsigned barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
-        "{%2, %3}], [%4];"
-        :
-        : "r"(to), "l"(&map), "r"(column), "r"(row), "r"(barrier)
-        : "memory");
-}
-
-/// The matrix descriptor of K-major rows with the 128-byte swizzle: eight rows are 1024 bytes.
-__device__ unsigned long long descriptor_of(unsigned address) {
-    constexpr unsigned long long leading = 1ULL << 16;  // Ignored with a swizzle.
-    constexpr unsigned long long stride = static_cast<unsigned long long>(1024 >> 4) << 32;
-    constexpr unsigned long long swizzle_128 = 1ULL << 62;
-    return swizzle_128 | stride | leading | ((address & 0x3ffffU) >> 4);
-}
-
-#define LODE_8(i)                                                                                 \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),  \
-        "+f"(d[i + 6]), "+f"(d[i + 7])
-#define LODE_32(i) LODE_8(i), LODE_8(i + 8), LODE_8(i + 16), LODE_8(i + 24)
-
-/// d = a · b (+ d if `adds`): 64 x 256 x 16.
-__device__ void multiply(float (&d)[128], unsigned long long a, unsigned long long b, int adds) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32." LODE_HALF "." LODE_HALF " {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-        "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, p, 1, 1, 0, 0;\n"
-        "}\n"
-        : LODE_32(0), LODE_32(32), LODE_32(64), LODE_32(96)
-        : "l"(a), "l"(b), "r"(adds));
-}
-
-#undef LODE_32
-#undef LODE_8
-
-/// Fills the ring; run by one thread of the producer warpgroup.
-__device__ void produce(const TensorMap& a_map, const TensorMap& b_map, unsigned ring, unsigned full,
-                        unsigned empty, unsigned tiles_m, unsigned tiles_n, unsigned steps) {
-    unsigned filled = 0;
-    for (unsigned t = blockIdx.x; t < tiles_m * tiles_n; t += gridDim.x) {
-        const auto place = place_of(t, tiles_m, tiles_n);
-        for (unsigned i = 0; i < steps; ++i, ++filled) {
-            const unsigned s = filled % stages;
-            // In the first round every stage is empty: the phase before the first counts as
-            // complete.
-            wait(empty + s * 8, (filled / stages & 1U) ^ 1U);
-            const unsigned barrier = full + s * 8;
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                         "n"(stage_bytes)
-                         : "memory");
-            const unsigned to = ring + s * stage_bytes;
-            load_box(to, a_map, i * step, place.m * tile_m, barrier);
-            load_box(to + a_bytes, b_map, i * step, place.n * tile_n, barrier);
+/// Starts the copies of this block's part of a step of a matrix: the blocks of the cluster in the
+/// mask need the same `rows` rows, and each copies one of `parts` parts to all of them.
+template <bool mn_major, unsigned rows, unsigned parts>
+__device__ void load(unsigned to, const TensorMap& map, unsigned first, unsigned k, unsigned part,
+                     unsigned short mask, unsigned barrier) {
+    constexpr unsigned part_rows = rows / parts;
+    constexpr unsigned rows_of_box = mn_major ? 64 : part_rows;
+    to += part * part_rows * row_bytes;
+    first += part * part_rows;
+#pragma unroll
+    for (unsigned i = 0; i < part_rows / rows_of_box; ++i) {
+        const unsigned row = first + i * rows_of_box;
+        const unsigned x = mn_major ? row : k;
+        const unsigned y = mn_major ? k : row;
+        const unsigned box = to + i * rows_of_box * row_bytes;
+        if constexpr (parts == 1) {
+            load_box(box, map, x, y, barrier);
+        } else {
+            load_box(box, map, x, y, barrier, mask);
         }
     }
 }
 
-/// Writes a warpgroup's 64 x 256 sums, whose first row is `first_row`.
-__device__ void write_tile(const float (&d)[128], half_bits* __restrict__ c, unsigned first_row,
-                           unsigned first_column, unsigned m, unsigned n) {
+/// Fills the ring; run by one thread of the producer warpgroup.
+__device__ void produce(const TensorMap& a_map, const TensorMap& b_map, const Work& work,
+                        unsigned ring, unsigned full, unsigned empty) {
+    // Blocks that need the same rows of A are cluster_m ranks apart, those for B one rank.
+    unsigned short same_a = 0;
+    const unsigned first_rank = work.split * peers;
+    for (unsigned i = 0; i < cluster_n; ++i)
+        same_a |= static_cast<unsigned short>(1U << (first_rank + work.rank_m + i * cluster_m));
+    const auto same_b = static_cast<unsigned short>(((1U << cluster_m) - 1)
+                                                    << (first_rank + work.rank_n * cluster_m));
+    Place at;
+    for (unsigned t = blockIdx.x / cluster; t < work.tiles; t += gridDim.x / cluster) {
+        const auto origin = work.origin(t);
+        for (unsigned i = 0; i < work.steps; ++i) {
+            // In the first round every stage is empty: the phase before the first counts as
+            // complete.
+            wait(empty + at.stage * 8, at.parity ^ 1U);
+            const unsigned barrier = full + at.stage * 8;
+            expect_bytes(barrier, stage_bytes);
+            const unsigned to = ring + at.stage * stage_bytes;
+            const unsigned k = (work.first_step + i) * step;
+            load<a_m_major, tile_m, cluster_n>(to, a_map, origin.m, k, work.rank_n, same_a,
+                                               barrier);
+            load<b_n_major, tile_n, cluster_m>(to + a_bytes, b_map, origin.n, k, work.rank_m,
+                                               same_b, barrier);
+            at.advance();
+        }
+    }
+}
+
+/// Turns a lane's sums of a box into elements of C. A product leaves sums of eight columns after
+/// the other.
+__device__ void pack(unsigned (&to)[16], const float* sums, unsigned row, unsigned column,
+                     const Epilogue& epilogue) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned r = row + lane / 4;
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) {
+        const unsigned c = column + i * 8 + lane % 4 * 2;
+        to[i * 2] = epilogue.pair(sums[i * 4], sums[i * 4 + 1], r, c);
+        to[i * 2 + 1] = epilogue.pair(sums[i * 4 + 2], sums[i * 4 + 3], r + 8, c);
+    }
+}
+
+/// Writes to C through boxes in shared memory, one after the other; of one warp.
+struct Writer {
+    const TensorMap& map;
+    Epilogue epilogue;
+    unsigned boxes;  // The warp's, in shared memory.
+    unsigned turn = 0;
+
+    /// Writes the 16 rows and 64 columns from this place on.
+    __device__ void write(const unsigned (&packed)[16], unsigned row, unsigned column) {
+        if (row >= epilogue.m || column >= epilogue.n) return;
+        const unsigned box = boxes + turn * box_bytes;
+        turn = (turn + 1) % warp_boxes;
+        // The other box may still be read; this one must have been.
+        asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(warp_boxes - 1) : "memory");
+        write(packed, row, column, box);
+    }
+
+    /// The same through a box that nothing uses.
+    __device__ void write(const unsigned (&packed)[16], unsigned row, unsigned column,
+                          unsigned box) const {
+        if (row >= epilogue.m || column >= epilogue.n) return;
+        const unsigned lane = threadIdx.x % 32;
+        __syncwarp();
+        const unsigned to = box + lane % 16 * row_bytes;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)  // 16 columns each.
+            store_matrices(to + ((i * 2 + lane / 16) ^ (lane % 8)) * 16, packed[i * 4],
+                           packed[i * 4 + 1], packed[i * 4 + 2], packed[i * 4 + 3]);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncwarp();
+        if (lane == 0) store_box(map, column, row, box);
+    }
+};
+
+/// A consumer's part of a tile, as elements of C that aren't written yet.
+struct Packed {
+    static constexpr unsigned across = tile_n / box_columns;
+    static constexpr unsigned boxes = blocks * across;
+
+    unsigned words[boxes][16];
+    unsigned row;  // Of the warp's first box.
+    unsigned column;
+
+    /// `origin` is that of the consumer's part.
+    __device__ void fill(const float (&d)[blocks][tile_n / 2], TilePlace origin,
+                         const Epilogue& epilogue) {
+        row = origin.m + threadIdx.x % group_size / 32 * box_rows;
+        column = origin.n;
+#pragma unroll
+        for (unsigned i = 0; i < boxes; ++i)
+            pack(words[i], d[i / across] + i % across * 32, row + i / across * 64,
+                 column + i % across * box_columns, epilogue);
+    }
+    __device__ void write(unsigned i, Writer& writer) const {
+        writer.write(words[i], row + i / across * 64, column + i % across * box_columns);
+    }
+    /// Writes all through the consumer's rows of A in the ring, whose last products are done:
+    /// nothing else is copied to them.
+    __device__ void write_last(const Writer& writer, unsigned rows_of_a) const {
+        static_assert(across <= stages, "a stage for each box of a block");
+#pragma unroll
+        for (unsigned i = 0; i < boxes; ++i) {
+            const unsigned box = rows_of_a + i % across * stage_bytes + i / across * block_bytes +
+                                 threadIdx.x % group_size / 32 * box_bytes;
+            writer.write(words[i], row + i / across * 64, column + i % across * box_columns, box);
+        }
+    }
+};
+
+/// Adds up the sums of the cluster's splits and writes a part of the tile: keeps the consumer's in
+/// the ring, where units of 16 rows and 64 columns lie, eight columns of all lanes after the other;
+/// the splits and their warps take turns in summing the units.
+__device__ void write_sum(const float (&d)[blocks][tile_n / 2], Writer& writer, const Work& work,
+                          unsigned consumer, unsigned ring, TilePlace origin) {
+    constexpr unsigned across = tile_n / box_columns;
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x % group_size / 32;
-    const unsigned r = first_row + warp * 16 + lane / 4;
+    // The other consumers may still read the ring.
+    asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
 #pragma unroll
-    for (unsigned j = 0; j < tile_n / 8; ++j) {
-        const unsigned column = first_column + j * 8 + lane % 4 * 2;
-        if (column >= n) continue;
-        half_bits* const at = c + static_cast<unsigned long long>(r) * n + column;
-        if (r < m) *reinterpret_cast<unsigned*>(at) = to_half2(d[4 * j], d[4 * j + 1]);
-        if (r + 8 < m)
-            *reinterpret_cast<unsigned*>(at + 8ULL * n) = to_half2(d[4 * j + 2], d[4 * j + 3]);
+    for (unsigned block = 0; block < blocks; ++block) {
+        const unsigned unit = ((consumer * blocks + block) * 4 + warp) * across;
+#pragma unroll
+        for (unsigned i = 0; i < tile_n / 8; ++i) {
+            const float* const v = d[block] + i * 4;
+            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(ring + unit * unit_bytes +
+                                                                          i * 512 + lane * 16),
+                         "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
+                         : "memory");
+        }
     }
+    cluster_sync();
+    const unsigned peer = work.rank_n * cluster_m + work.rank_m;
+    for (unsigned unit = work.split + (consumer * 4 + warp) * splits; unit < units;
+         unit += consumers * 4 * splits) {
+        float sum[32] = {};
+#pragma unroll
+        for (unsigned split = 0; split < splits; ++split) {
+            const unsigned from =
+                address_at(ring + unit * unit_bytes + lane * 16, split * peers + peer);
+#pragma unroll
+            for (unsigned i = 0; i < 8; ++i) {
+                float v[4];
+                asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                             : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                             : "r"(from + i * 512)
+                             : "memory");
+#pragma unroll
+                for (unsigned e = 0; e < 4; ++e)
+                    sum[i * 4 + e] += v[e];
+            }
+        }
+        const unsigned row = origin.m + unit / across * box_rows;
+        const unsigned column = origin.n + unit % across * box_columns;
+        unsigned packed[16];
+        pack(packed, sum, row, column, writer.epilogue);
+        writer.write(packed, row, column);
+    }
+}
+
+/// A consumer's end of the ring.
+struct Ring {
+    unsigned stages_at;
+    unsigned full;
+    unsigned empty;
+    unsigned first_block;  // The consumer's, of 64 rows of A.
+    unsigned first_rank;   // Of the blocks that share its data.
+    Place at;
+    unsigned previous = 0;  // The stage whose products may be in flight.
+
+    /// Starts the products of the next step; the first ones of a tile don't add.
+    __device__ void start(float (&d)[blocks][tile_n / 2], bool adds) {
+        wait(full + at.stage * 8, at.parity);
+        const unsigned stage = stages_at + at.stage * stage_bytes;
+        const auto a = descriptor_of<a_m_major>(stage + first_block * block_bytes);
+        const auto b = descriptor_of<b_n_major>(stage + a_bytes);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (unsigned kk = 0; kk < products; ++kk) {
+#pragma unroll
+            for (unsigned block = 0; block < blocks; ++block)
+                multiply<tile_n>(d[block],
+                                 a + kk * descriptor_step<a_m_major> + block * (block_bytes >> 4),
+                                 b + kk * descriptor_step<b_n_major>, adds || kk > 0);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    }
+
+    /// Waits for the products of the step before the one that was started last, if there is one.
+    __device__ void finish_previous(bool exists) {
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        if (exists) release();
+        previous = at.stage;
+        at.advance();
+    }
+
+    /// Waits for all products. The compiler doesn't know when they end, so this keeps it from
+    /// reading sums earlier.
+    __device__ void finish(float (&d)[blocks][tile_n / 2]) {
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        release();
+#pragma unroll
+        for (unsigned block = 0; block < blocks; ++block) {
+#pragma unroll
+            for (unsigned i = 0; i < tile_n / 2; ++i)
+                asm volatile("" : "+f"(d[block][i])::"memory");
+        }
+    }
+
+private:
+    /// Tells the producers that the consumer has read the previous stage.
+    __device__ void release() const {
+        const unsigned thread = threadIdx.x % group_size;
+        if constexpr (peers == 1) {
+            if (thread == 0) arrive(empty + previous * 8);
+        } else {
+            if (thread < peers) arrive_at(empty + previous * 8, first_rank + thread);
+        }
+    }
+};
+
+/// Multiplies and writes the consumer's tiles.
+__device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer writer) {
+    float d[blocks][tile_n / 2];
+    Packed packed;
+    bool pending = false;
+    for (unsigned t = blockIdx.x / cluster; t < work.tiles; t += gridDim.x / cluster) {
+        // During the first steps, the boxes of the previous tile are written.
+#pragma unroll
+        for (unsigned i = 0; i < Packed::boxes; ++i) {
+            if (i < work.steps) ring.start(d, i > 0);
+            if (pending) packed.write(i, writer);
+            if (i < work.steps) ring.finish_previous(i > 0);
+        }
+        for (unsigned i = Packed::boxes; i < work.steps; ++i) {
+            ring.start(d, true);
+            ring.finish_previous(true);
+        }
+        ring.finish(d);
+        auto origin = work.origin(t);
+        if constexpr (splits > 1) {
+            write_sum(d, writer, work, consumer, ring.stages_at, origin);
+        } else {
+            origin.m += ring.first_block * 64;
+            packed.fill(d, origin, writer.epilogue);
+            pending = true;
+        }
+    }
+    if (pending) packed.write_last(writer, ring.stages_at + ring.first_block * block_bytes);
+    // Shared memory must stay until it is read.
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads, 1)
     gemm_wgmma(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
-               half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k) {
+               const __grid_constant__ TensorMap c_map, unsigned m, unsigned n, unsigned k,
+               float scale, const float* __restrict__ operand) {
     extern __shared__ unsigned char dynamic[];
     __shared__ __align__(8) unsigned long long full_barriers[stages];
     __shared__ __align__(8) unsigned long long empty_barriers[stages];
@@ -144,56 +299,42 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         (shared_address(dynamic) + ring_alignment - 1) / ring_alignment * ring_alignment;
     const unsigned full = shared_address(full_barriers);
     const unsigned empty = shared_address(empty_barriers);
-    const unsigned tiles_m = (m + tile_m - 1) / tile_m;
-    const unsigned tiles_n = (n + tile_n - 1) / tile_n;
-    const unsigned steps = (k + step - 1) / step;
+    const Work work(m, n, k);
 
+    if (threadIdx.x == group_size) {
+        prefetch(a_map);
+        prefetch(b_map);
+        prefetch(c_map);
+    }
     if (threadIdx.x == 0) {
         for (unsigned s = 0; s < stages; ++s) {
             init_barrier(full + s * 8, 1);
-            init_barrier(empty + s * 8, consumers);
+            init_barrier(empty + s * 8, consumers * peers);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
-    __syncthreads();
+    if (cluster > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
 
     const unsigned group = threadIdx.x / group_size;
     if (group == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 0) produce(a_map, b_map, ring, full, empty, tiles_m, tiles_n, steps);
-        return;
+        if (consumers == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 0) produce(a_map, b_map, work, ring, full, empty);
+        __syncwarp();
+        if (splits > 1) cluster_sync();  // That of write_sum().
+    } else {
+        if (consumers == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        const unsigned warp = threadIdx.x / 32 - group_size / 32;
+        const unsigned consumer = group - 1;
+        consume(work, consumer, {ring, full, empty, consumer * blocks, work.split * peers, {}},
+                {c_map,
+                 {scale, operand, m, n},
+                 ring + stages * stage_bytes + warp * warp_boxes * box_bytes});
     }
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    const unsigned consumer = group - 1;
-    const bool signals = threadIdx.x % group_size == 0;
-    unsigned used = 0;
-    float d[128];
-    for (unsigned t = blockIdx.x; t < tiles_m * tiles_n; t += gridDim.x) {
-        for (unsigned i = 0; i < steps; ++i, ++used) {
-            const unsigned s = used % stages;
-            wait(full + s * 8, used / stages & 1U);
-            const unsigned stage = ring + s * stage_bytes;
-            const auto a = descriptor_of(stage + consumer * 64 * step * 2);
-            const auto b = descriptor_of(stage + a_bytes);
-            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-            for (unsigned kk = 0; kk < step / 16; ++kk)
-                multiply(d, a + kk * 2, b + kk * 2, i > 0 || kk > 0);  // Advances by 32 bytes.
-            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-            // Waits until only this step's products are in flight: those of the previous step are
-            // done.
-            asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            if (i > 0 && signals) arrive(empty + (used - 1) % stages * 8);
-        }
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        if (signals) arrive(empty + (used - 1) % stages * 8);
-        // The compiler doesn't know when the products end: keeps it from reading sums above this
-        // line.
-#pragma unroll
-        for (unsigned i = 0; i < 128; ++i)
-            asm volatile("" : "+f"(d[i])::"memory");
-        const auto place = place_of(t, tiles_m, tiles_n);
-        write_tile(d, c, place.m * tile_m + consumer * 64, place.n * tile_n, m, n);
-    }
+    // A block must not end while others of its cluster copy to it or arrive at its barriers.
+    if (cluster > 1) cluster_sync();
 }

@@ -7,12 +7,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +32,7 @@ struct Needs {
     std::size_t shared_bytes = 0;
     int threads = 0;
     bool cluster = false;
+    bool cooperative = false;
     bool tensor_maps = false;
 };
 
@@ -36,21 +41,41 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
 
 /// The entries, each family in its own namespace: their sources may be compiled as one.
 namespace gemm {
-FamilyEntry entry();
-FamilyEntry bf16_entry();
+std::vector<FamilyEntry> entries();
 }  // namespace gemm
 namespace histogram {
 FamilyEntry entry();
 }
+namespace layer_norm {
+FamilyEntry entry();
+}
 namespace reduce {
 FamilyEntry entry();
-}
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+}  // namespace reduce
 namespace scan {
 FamilyEntry entry();
-}
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+}  // namespace scan
+namespace select {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry partition_entry();
+FamilyEntry partition_float_entry();
+FamilyEntry partition_int64_entry();
+}  // namespace select
 namespace softmax {
 FamilyEntry entry();
 }
+namespace sort {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry pairs_entry();
+}  // namespace sort
 namespace transpose {
 FamilyEntry entry();
 }
@@ -60,6 +85,24 @@ FamilyEntry entry();
 
 constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+/// The random number `index` of a seed: any part of a sequence can be made without the others.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) noexcept;
+
+/// Calls `work` for the parts of 0 … count, on several threads if there are many; waits for all.
+void in_parts(std::size_t count,
+              const std::function<void(std::size_t first, std::size_t last)>& work);
+
+/// make(random bits) for each element.
+template <class T, class Make>
+std::vector<T> random_values(std::size_t count, std::uint64_t seed, Make make) {
+    std::vector<T> values(count);
+    in_parts(count, [&](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i)
+            values[i] = make(random_bits(seed, i));
+    });
+    return values;
 }
 
 std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed);
@@ -77,10 +120,16 @@ public:
     }
 
     [[nodiscard]] T* data() const noexcept { return buffer_.data(); }
+    [[nodiscard]] NativeDevicePointer native() const noexcept { return buffer_.native(); }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] Status poison() {
         guard_value_ = poison_;
-        return buffer_.fill(poison_);
+        if constexpr (sizeof(T) <= 4) {
+            return buffer_.fill(poison_);
+        } else {
+            return buffer_.span().template reinterpret<std::uint32_t>().and_then(
+                [&](DeviceSpan<std::uint32_t> words) { return words.fill(half_of(poison_)); });
+        }
     }
 
     /// Zeroes everything in stream order, for kernels that add to existing values.
@@ -106,8 +155,26 @@ public:
 
 private:
     static constexpr std::size_t guard = 64;  // Elements.
+
+    static std::uint32_t half_of(const T& value) {
+        std::uint32_t half = 0;
+        std::memcpy(&half, &value, sizeof(half));
+        return half;
+    }
+    /// Both halves of a wide poison are the first one.
+    static T with_equal_halves(T value) {
+        if constexpr (sizeof(T) == 8) {
+            const std::uint32_t halves[2] = {half_of(value), half_of(value)};
+            std::memcpy(&value, halves, sizeof(value));
+        }
+        return value;
+    }
+
     Output(DeviceBuffer<T> buffer, std::size_t count, T poison)
-        : buffer_(std::move(buffer)), count_(count), poison_(poison), guard_value_(poison) {}
+        : buffer_(std::move(buffer)),
+          count_(count),
+          poison_(with_equal_halves(poison)),
+          guard_value_(poison_) {}
     DeviceBuffer<T> buffer_;
     std::size_t count_;
     T poison_;
@@ -131,6 +198,7 @@ public:
                            static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
     }
     Status poison() override { return to_.poison(); }
+    WorkloadData data() const override { return {{from_.data()}, {to_.data()}}; }
     double bytes() const noexcept override { return 8.0 * static_cast<double>(values_.size()); }
 
 protected:
@@ -177,6 +245,12 @@ public:
                                  index, got, wanted, limit);
         }
     }
+    /// Takes over what another has found in a later part.
+    void merge(const Comparison& later) {
+        if (wrong_ == 0) first_ = later.first_;
+        compared_ += later.compared_;
+        wrong_ += later.wrong_;
+    }
     [[nodiscard]] Status result() const {
         if (wrong_ == 0) return {};
         return fail(Errc::driver_failed, fmt::format("{} of {} compared elements are wrong: {}.",
@@ -189,7 +263,52 @@ private:
     std::string first_;
 };
 
-/// Requires every element to be equal.
-Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted);
+/// Calls compare(row, comparison) for every row of a matrix, on several threads if it is large.
+template <class Compare>
+Status compare_rows(std::size_t rows, std::size_t columns, Compare compare) {
+    std::mutex mutex;
+    std::map<std::size_t, Comparison> parts;
+    in_parts(rows * columns, [&](std::size_t first, std::size_t last) {
+        Comparison part;
+        for (std::size_t row = first / columns; row < last / columns; ++row)
+            compare(row, part);
+        const std::lock_guard lock(mutex);
+        parts.emplace(first, std::move(part));
+    });
+    Comparison whole;
+    for (const auto& [first, part] : parts)
+        whole.merge(part);
+    return whole.result();
+}
+
+/// Requires every element to be equal; driver_failed names the first difference.
+template <class T>
+Status compare_equal(std::span<const T> got, std::span<const T> wanted) {
+    if (std::ranges::equal(got, wanted)) return {};
+    std::size_t first = 0;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (got[i] == wanted[i]) continue;
+        if (wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return {};
+    return fail(Errc::driver_failed,
+                fmt::format("{} of {} elements are wrong: element {} is {}, but the reference is "
+                            "{}.",
+                            wrong, wanted.size(), first, got[first], wanted[first]));
+}
+
+/// Random elements for sums: integers of the whole range, which wrap, or floats that are small
+/// integers of either sign, so that no sum is rounded, whatever its order, and any lost element
+/// shows.
+template <class T>
+std::vector<T> random_summands(std::size_t count, std::uint64_t seed) {
+    return random_values<T>(count, seed, [](std::uint64_t bits) {
+        if constexpr (std::is_floating_point_v<T>)
+            return static_cast<T>(2 * static_cast<int>(bits >> 60) - 15);
+        else
+            return static_cast<T>(bits >> (64 - 8 * sizeof(T)));
+    });
+}
 
 }  // namespace lode::kernels

@@ -15,6 +15,12 @@
 
 namespace lode::kernels {
 
+/// Device memory of a workload, for running another library on the same data.
+struct WorkloadData {
+    std::vector<const void*> inputs;  ///< In the order of the kernel's parameters.
+    std::vector<void*> outputs;
+};
+
 /// One problem of a family on a device, with random data. Not thread-safe: all launches of a
 /// workload share its buffers.
 class Workload {
@@ -31,6 +37,8 @@ public:
     /// difference, the number of differences and the limit, or the overwritten guard.
     [[nodiscard]] virtual Status check() const = 0;
 
+    /// Valid as long as the workload.
+    [[nodiscard]] virtual WorkloadData data() const = 0;
     [[nodiscard]] const Problem& problem() const noexcept { return problem_; }
     /// The minimum number of bytes that a launch moves to and from memory.
     [[nodiscard]] virtual double bytes() const noexcept = 0;

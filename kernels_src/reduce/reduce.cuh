@@ -1,73 +1,122 @@
 // Shared by all rows of the sum: the pass over the input, and the final sum by the last block.
 //
-// The workspace holds a ticket, zero between launches, and one partial sum per block or cluster.
+// The workspace holds a ticket, zero between launches, and from its second vector on one partial sum
+// per block or cluster.
 #pragma once
+
+#ifndef LODE_ELEMENT
+#define LODE_ELEMENT unsigned
+#endif
 
 namespace {
 
-constexpr unsigned threads = 256;
+using element = LODE_ELEMENT;
+
+constexpr unsigned threads = 512;
 constexpr unsigned warps = threads / 32;
 constexpr unsigned full_warp = 0xffffffffU;
+constexpr unsigned width = 16 / sizeof(element);  // Elements of a vector.
+constexpr unsigned in_flight = 4;                 // Vectors that a thread loads at a time.
 
-/// The sum of this thread's share of the input, with four 16-byte loads in flight.
-__device__ unsigned sum_of_share(const unsigned* __restrict__ from, unsigned long long n) {
+struct alignas(16) Vector {
+    element e[width];
+};
+
+__device__ inline element sum_of(const Vector& vector) {
+    element sum = vector.e[0];
+#pragma unroll
+    for (unsigned i = 1; i < width; ++i)
+        sum += vector.e[i];
+    return sum;
+}
+
+/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+__device__ inline Vector load_once(const element* from) {
+    uint4 bits;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "l"(from));
+#else
+    bits = __ldcs(reinterpret_cast<const uint4*>(from));
+#endif
+    Vector vector;
+    memcpy(&vector, &bits, sizeof(vector));
+    return vector;
+}
+
+/// The sum of this thread's share of the input: blocks take tiles of adjacent vectors in turn.
+__device__ element sum_of_share(const element* __restrict__ from, unsigned long long n) {
+    constexpr unsigned row = threads * width;  // Elements that a block reads at once.
+    constexpr unsigned tile = row * in_flight;
+    const bool is_aligned = reinterpret_cast<unsigned long long>(from) % 16 == 0;
+    const unsigned long long tiles = is_aligned ? n / tile : 0;
+    element sum = 0;
+    for (unsigned long long t = blockIdx.x; t < tiles; t += gridDim.x) {
+        const element* const first = from + t * tile + threadIdx.x * width;
+        Vector loaded[in_flight];
+#pragma unroll
+        for (unsigned i = 0; i < in_flight; ++i)
+            loaded[i] = load_once(first + i * row);
+#pragma unroll
+        for (unsigned i = 0; i < in_flight; ++i)
+            sum += sum_of(loaded[i]);
+    }
     const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
-    const unsigned long long first = blockIdx.x * static_cast<unsigned long long>(threads) + threadIdx.x;
-    const unsigned long long vectors =
-        reinterpret_cast<unsigned long long>(from) % 16 == 0 ? n / 4 : 0;
-    const auto* const wide = reinterpret_cast<const uint4*>(from);
-    unsigned sum = 0;
-    unsigned long long i = first;
-    for (; i + 3 * step < vectors; i += 4 * step) {
-        const uint4 a = wide[i];
-        const uint4 b = wide[i + step];
-        const uint4 c = wide[i + 2 * step];
-        const uint4 d = wide[i + 3 * step];
-        sum += a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w;
-        sum += c.x + c.y + c.z + c.w + d.x + d.y + d.z + d.w;
-    }
-    for (; i < vectors; i += step) {
-        const uint4 a = wide[i];
-        sum += a.x + a.y + a.z + a.w;
-    }
-    for (i = vectors * 4 + first; i < n; i += step)
+    for (unsigned long long i = tiles * tile + blockIdx.x * static_cast<unsigned long long>(threads) +
+                                threadIdx.x;
+         i < n; i += step)
         sum += from[i];
     return sum;
 }
 
+/// Each warp's sum in lane 0, by shuffles.
+struct ShuffleSum {
+    __device__ element operator()(element value) const {
+        for (int offset = 16; offset > 0; offset /= 2)
+            value += __shfl_down_sync(full_warp, value, offset);
+        return value;
+    }
+};
+
 /// The block's sum, in thread 0. `WarpSum` returns each warp's sum in lane 0.
 template <class WarpSum>
-__device__ unsigned sum_of_block(unsigned value, WarpSum warp_sum) {
-    __shared__ unsigned of_warps[warps];
-    const unsigned of_warp = warp_sum(value);
+__device__ element sum_of_block(element value, WarpSum warp_sum) {
+    __shared__ element of_warps[warps];
+    const element of_warp = warp_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = of_warp;
     __syncthreads();
     if (threadIdx.x >= 32) return 0;
-    return warp_sum(threadIdx.x < warps ? of_warps[threadIdx.x] : 0U);
+    return warp_sum(threadIdx.x < warps ? of_warps[threadIdx.x] : element{0});
 }
 
 /// Stores partial sum `index` of `count`, from thread 0; the last block adds up all of them.
 template <class WarpSum>
-__device__ void finish(unsigned partial, unsigned index, unsigned count, unsigned* to,
-                       unsigned* workspace, WarpSum warp_sum) {
+__device__ void finish(element partial, unsigned index, unsigned count, element* to,
+                       element* workspace, WarpSum warp_sum) {
     __shared__ bool is_last;
-    volatile unsigned* const partials = workspace + 1;
+    auto* const ticket = reinterpret_cast<unsigned*>(workspace);
+    volatile element* const partials = workspace + width;
+    if (count == 1) {
+        if (threadIdx.x == 0) *to = partial;
+        return;
+    }
     if (threadIdx.x == 0) {
         partials[index] = partial;
         __threadfence();
-        is_last = atomicAdd(workspace, 1U) == count - 1;
+        is_last = atomicAdd(ticket, 1U) == count - 1;
     }
     __syncthreads();
     if (!is_last) return;
     __threadfence();
-    unsigned sum = 0;
+    element sum = 0;
     for (unsigned i = threadIdx.x; i < count; i += threads)
         sum += partials[i];
     sum = sum_of_block(sum, warp_sum);
     if (threadIdx.x == 0) {
         *to = sum;
-        *workspace = 0;
+        *ticket = 0;
     }
 }
 

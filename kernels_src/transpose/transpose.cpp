@@ -13,6 +13,10 @@ LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProperties&) 
     return {.grid = {ceil_div(problem.x, 64), ceil_div(problem.y, 64)}, .block = {16, 32}};
 }
 
+LaunchShape any_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return {.grid = {ceil_div(problem.x, 64), ceil_div(problem.y, 64)}, .block = {64, 8}};
+}
+
 std::optional<std::string> refuses_unless_fours(const Problem& problem) {
     if (problem.x % 4 == 0 && problem.y % 4 == 0) return std::nullopt;
     return fmt::format("{} x {} isn't a multiple of 4 in both extents", problem.x, problem.y);
@@ -31,14 +35,14 @@ public:
     Status check() const override {
         const auto to = read();
         if (!to) return tl::unexpected(to.error());
-        Comparison comparison;
-        for (std::size_t row = 0; row < problem().x; ++row) {
-            for (std::size_t column = 0; column < problem().y; ++column) {
-                const std::size_t at = column * problem().x + row;
-                comparison.add(at, (*to)[at], values()[row * problem().y + column], 0);
+        const std::size_t rows = problem().x;
+        const std::size_t columns = problem().y;
+        return compare_rows(columns, rows, [&](std::size_t column, Comparison& comparison) {
+            for (std::size_t row = 0; row < rows; ++row) {
+                const std::size_t at = column * rows + row;
+                comparison.add(at, (*to)[at], values()[row * columns + column], 0);
             }
-        }
-        return comparison.result();
+        });
     }
 
 private:
@@ -56,7 +60,8 @@ FamilyEntry entry() {
             .folder = "transpose",
             .extents = "rows, columns",
             .test_problems = {{1, 1}, {31, 65}, {64, 64}, {100, 260}, {1023, 517}, {2048, 1028}},
-            .bench_problems = {{8192, 8192}},
+            .bench_problems =
+                {{8192, 8192}, {16384, 16384}, {2048, 65536}, {65536, 2048}, {8191, 8193}},
             .make = &Transpose::make};
 }
 

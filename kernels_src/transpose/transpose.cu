@@ -88,3 +88,34 @@ extern "C" __global__ void __launch_bounds__(512)
                    make_float4(staged[x][y], staged[x + 1][y], staged[x + 2][y], staged[x + 3][y]));
     }
 }
+
+// The same for any matrix, with 4-byte accesses.
+extern "C" __global__ void __launch_bounds__(512)
+    transpose_any(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                  unsigned columns) {
+    constexpr unsigned side = 64;
+    constexpr unsigned lines = 8;  // Read or written by a block at a time.
+    __shared__ float staged[side][side + 1];
+    const unsigned left = blockIdx.y * side;
+    const unsigned top = blockIdx.x * side;
+    // All loads before the first store.
+    float loaded[side / lines] = {};
+#pragma unroll
+    for (unsigned i = 0; i < side / lines; ++i) {
+        const unsigned row = top + threadIdx.y + i * lines;
+        if (left + threadIdx.x < columns && row < rows)
+            loaded[i] =
+                __ldcs(from + static_cast<unsigned long long>(row) * columns + left + threadIdx.x);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < side / lines; ++i)
+        staged[threadIdx.y + i * lines][threadIdx.x] = loaded[i];
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < side / lines; ++i) {
+        const unsigned row = left + threadIdx.y + i * lines;
+        if (top + threadIdx.x < rows && row < columns)
+            __stcs(to + static_cast<unsigned long long>(row) * rows + top + threadIdx.x,
+                   staged[threadIdx.x][threadIdx.y + i * lines]);
+    }
+}

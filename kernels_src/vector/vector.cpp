@@ -49,17 +49,16 @@ public:
                            static_cast<unsigned long long>(problem().x));
     }
     Status poison() override { return z_.poison(); }
+    WorkloadData data() const override { return {{x_.data(), y_.data()}, {z_.data()}}; }
 
     Status check() const override {
         const auto z = z_.read();
         if (!z) return tl::unexpected(z.error());
-        Comparison comparison;
-        for (std::size_t i = 0; i < z->size(); ++i) {
+        return compare_rows(z->size(), 1, [&](std::size_t i, Comparison& comparison) {
             // One rounding: |a·x + y| ≤ 3, half a unit in the last place.
             const double wanted = double{factor} * host_x_[i] + host_y_[i];
             comparison.add(i, (*z)[i], wanted, 1.3e-7 * std::abs(wanted) + 1e-30);
-        }
-        return comparison.result();
+        });
     }
 
     double bytes() const noexcept override { return 12.0 * static_cast<double>(problem().x); }
@@ -94,7 +93,7 @@ FamilyEntry entry() {
             .folder = "vector",
             .extents = "elements",
             .test_problems = {{1}, {3}, {1024}, {2048}, {4099}, {1000003}},
-            .bench_problems = {{1U << 26}},
+            .bench_problems = {{1U << 24}, {1U << 26}, {1U << 28}},
             .make = &Axpy::make};
 }
 

@@ -166,16 +166,29 @@ Result<VariantChoice> VariantLoader::choose(const KernelFamily& family,
     return select(family, state_->device_properties, request);
 }
 
-Result<UntypedKernel> VariantLoader::load_row(const KernelFamily& family, const VariantRow& row,
-                                              const VariantOptions& options) const {
+Result<std::vector<UntypedKernel>> VariantLoader::load_row(const KernelFamily& family,
+                                                           const VariantRow& row,
+                                                           const VariantOptions& options) const {
     const Device& device = state_->device;
+    std::vector<std::string> names{row.kernel};
+    names.insert(names.end(), row.helpers.begin(), row.helpers.end());
+    std::vector<UntypedKernel> kernels;
     if (auto image = detail::precompiled_image(family, row, device.cc(), options.compile)) {
         LODE_TRY_ASSIGN(const Library library, device.load(*std::move(image)));
-        return library.kernel(row.kernel);
+        for (const auto& name : names) {
+            LODE_TRY_ASSIGN(UntypedKernel kernel, library.kernel(name));
+            kernels.push_back(std::move(kernel));
+        }
+        return kernels;
     }
     const auto compilation = detail::compilation_of(family, row, options.compile);
-    return device.load(compilation.source, row.kernel,
-                       {.compile = compilation.options, .suffix = compilation.suffix});
+    for (const auto& name : names) {
+        LODE_TRY_ASSIGN(UntypedKernel kernel, device.load(compilation.source, name,
+                                                          {.compile = compilation.options,
+                                                           .suffix = compilation.suffix}));
+        kernels.push_back(std::move(kernel));
+    }
+    return kernels;
 }
 
 Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
@@ -183,10 +196,9 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
     LODE_TRY(check_family(family));
     LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
     if (options.forced.empty()) state_->tell_unmatched_families(family);
-    std::optional<UntypedKernel> kernel;
+    std::vector<UntypedKernel> kernels;
     const auto try_row = [&](const VariantRow& row) -> Status {
-        LODE_TRY_ASSIGN(UntypedKernel loaded, load_row(family, row, options));
-        kernel.emplace(std::move(loaded));
+        LODE_TRY_ASSIGN(kernels, load_row(family, row, options));
         return {};
     };
     const auto on_failure = [&](const VariantRow& row, const Error& error) {
@@ -206,7 +218,13 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                       family.name, row.name, row.caveat));
     }
     if (!request.preferred.empty() && row.name == request.preferred) ++state_->tuned;
-    return LoadedVariant{family.name, row, *std::move(kernel), state_->device_properties,
+    UntypedKernel kernel = std::move(kernels.front());
+    kernels.erase(kernels.begin());
+    return LoadedVariant{family.name,
+                         row,
+                         std::move(kernel),
+                         std::move(kernels),
+                         state_->device_properties,
                          std::move(choice.steps)};
 }
 

@@ -1,6 +1,7 @@
 #include <lode/runtime/variants.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -35,6 +36,28 @@ std::string arch_sentence(const Arch& arch, ComputeCapability device) {
 Status broken(const KernelFamily& family, const VariantRow& row, std::string_view why) {
     return fail(Errc::invalid_argument,
                 fmt::format("Row '{}' of kernel family '{}' {}.", row.name, family.name, why));
+}
+
+/// The indices of all rows, best first.
+std::vector<std::size_t> order_of(const KernelFamily& family,
+                                  const VariantDeviceProperties& properties,
+                                  const std::optional<Problem>& problem) {
+    const auto& rows = family.rows;
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (!problem) return order;
+    std::vector<double> estimates(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].estimate) estimates[i] = rows[i].estimate(*problem, properties);
+    }
+    const auto has_estimate = [&](std::size_t i) { return rows[i].estimate != nullptr; };
+    for (auto first = order.begin(); first != order.end();) {
+        first = std::find_if(first, order.end(), has_estimate);
+        const auto last = std::find_if_not(first, order.end(), has_estimate);
+        std::ranges::stable_sort(first, last, {}, [&](std::size_t i) { return estimates[i]; });
+        first = last;
+    }
+    return order;
 }
 
 }  // namespace
@@ -137,7 +160,7 @@ std::vector<std::size_t> eligible_rows(const KernelFamily& family,
                                        const VariantDeviceProperties& properties,
                                        const std::optional<Problem>& problem) {
     std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < family.rows.size(); ++i) {
+    for (const auto i : order_of(family, properties, problem)) {
         if (family.rows[i].caveat.empty() && !refusal_of(family.rows[i], properties, problem))
             rows.push_back(i);
     }
@@ -178,12 +201,13 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantDeviceProp
         choice.row = index_of(row);
         if (!why) return choice;
     }
-    for (const auto& row : family.rows) {
+    for (const auto i : order_of(family, properties, request.problem)) {
+        const auto& row = family.rows[i];
         if (row.name == request.preferred) continue;
         auto why = refusal_of(row, properties, request.problem);
         if (!why && !row.caveat.empty()) why = row.caveat;
         choice.steps.push_back({row.name, !why, why.value_or("it is the best row that can run")});
-        choice.row = index_of(&row);
+        choice.row = i;
         if (choice.steps.back().taken) return choice;
     }
     return fail(Errc::unsupported_arch,

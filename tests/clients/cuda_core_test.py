@@ -1,10 +1,13 @@
-"""cuda.core: what its documentation shows, with PTX and without other libraries."""
+"""cuda.core: what its documentation shows, with the libraries of NVIDIA's wheels."""
+
+import pathlib
 
 import numpy as np
+import nvidia
 import pytest
-from cuda.bindings import driver
-from cuda.core import (Device, EventOptions, LaunchConfig, Linker, LinkerOptions, Program,
-                       ProgramOptions, launch)
+from cuda.bindings import driver, nvfatbin
+from cuda.core import (Device, EventOptions, LaunchConfig, Linker, LinkerOptions, ObjectCode,
+                       Program, ProgramOptions, launch)
 
 SOURCE = """
 template <class T> __global__ void saxpy(const T a, const T* x, const T* y, T* out, size_t n) {
@@ -21,10 +24,10 @@ def device():
     return made
 
 
-def compiled(device, source, names, **options):
+def compiled(device, source, names, kind="cubin", **options):
     arch = f"sm_{device.arch}"
     return Program(source, code_type="c++", options=ProgramOptions(arch=arch, std="c++17", **options)
-                   ).compile("ptx", name_expressions=names)
+                   ).compile(kind, name_expressions=names)
 
 
 def upload(device, stream, values):
@@ -43,9 +46,10 @@ def check(outcome):
     assert outcome[0] == driver.CUresult.CUDA_SUCCESS, outcome[0]
 
 
+@pytest.mark.parametrize("kind", ["ptx", "cubin"])
 @pytest.mark.parametrize("name, dtype", [("saxpy<float>", np.float32), ("saxpy<double>", np.float64)])
-def test_templates(device, name, dtype):
-    kernel = compiled(device, SOURCE, ("saxpy<float>", "saxpy<double>")).get_kernel(name)
+def test_templates(device, name, dtype, kind):
+    kernel = compiled(device, SOURCE, ("saxpy<float>", "saxpy<double>"), kind).get_kernel(name)
     stream = device.create_stream()
     x, y = np.arange(1000, dtype=dtype), np.ones(1000, dtype=dtype)
     buffers = [upload(device, stream, values) for values in (x, y, np.zeros_like(x))]
@@ -68,18 +72,45 @@ def test_events_measure_time(device):
     assert end - start > 0
 
 
-def test_linker_joins_two_programs(device):
+@pytest.mark.parametrize("kind", ["ptx", "cubin", "ltoir"])
+def test_linker_joins_two_programs(device, kind):
     arch = f"sm_{device.arch}"
-    options = ProgramOptions(arch=arch, relocatable_device_code=True)
-    parts = [Program(source, code_type="c++", options=options).compile("ptx") for source in (
+    options = ProgramOptions(arch=arch, relocatable_device_code=True,
+                             link_time_optimization=kind == "ltoir")
+    parts = [Program(source, code_type="c++", options=options).compile(kind) for source in (
         'extern __device__ int seven(); extern "C" __global__ void k(int* out) { *out = seven(); }',
         "__device__ int seven() { return 7; }")]
-    kernel = Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").get_kernel("k")
+    options = LinkerOptions(arch=arch, link_time_optimization=kind == "ltoir")
+    kernel = Linker(*parts, options=options).link("cubin").get_kernel("k")
     stream = device.create_stream()
     buffer = upload(device, stream, np.zeros(1, dtype=np.int32))
     launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer)
     stream.sync()
     assert download(buffer, np.zeros(1, dtype=np.int32))[0] == 7
+
+
+def test_fat_binary_of_a_cubin_loads(device):
+    cubin = compiled(device, 'extern "C" __global__ void k(int* out) { *out = 7; }', ()).code
+    handle = nvfatbin.create([], 0)
+    nvfatbin.add_cubin(handle, cubin, len(cubin), str(device.arch), "k")
+    image = bytearray(nvfatbin.size(handle))
+    nvfatbin.get(handle, image)
+    nvfatbin.destroy(handle)
+    kernel = ObjectCode.from_fatbin(bytes(image)).get_kernel("k")
+    stream = device.create_stream()
+    buffer = upload(device, stream, np.zeros(1, dtype=np.int32))
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer)
+    stream.sync()
+    assert download(buffer, np.zeros(1, dtype=np.int32))[0] == 7
+
+
+def test_libraries_are_the_wheels(device):
+    compiled(device, SOURCE, ("saxpy<float>",))
+    files = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
+             if "/" in line}
+    wheels = pathlib.Path(nvidia.__path__[0]) / "cu13/lib"
+    assert str(wheels / "libnvrtc.so.13") in files
+    assert any(file.endswith("/liblode_nvrtc13.so") for file in files)
 
 
 def test_kernel_attributes_and_occupancy(device):

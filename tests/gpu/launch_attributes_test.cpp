@@ -176,8 +176,16 @@ TEST_CASE("launch attributes: a suggested shape covers the elements with residen
     require(stream.sync());
     CHECK(all_are(require(counts.to_vector()), 3));
 
-    const auto bytes = require(available_dynamic_shared(kernel, 2, 256));
-    CHECK(require(kernel.occupancy(256, bytes)).blocks_per_multiprocessor >= 2);
+    // From few blocks with much memory to many, whatever the kernel has opted in to before.
+    const int most = require(kernel.occupancy(256)).blocks_per_multiprocessor;
+    for (int blocks = 1; blocks <= most; ++blocks) {
+        const auto bytes =
+            require(available_dynamic_shared(kernel, static_cast<std::uint32_t>(blocks), 256));
+        CHECK(require(kernel.occupancy(256, bytes)).blocks_per_multiprocessor >= blocks);
+    }
+    const auto fresh = load<void(unsigned*, unsigned, unsigned)>(device, count_up);
+    CHECK(require(available_dynamic_shared(fresh, 1, 256)) ==
+          fresh.attributes().max_dynamic_shared_bytes);
 }
 
 TEST_CASE("launch attributes: streams keep their attributes") {

@@ -103,22 +103,51 @@ void check_family_on_device(const std::string& name) {
 }  // namespace
 
 TEST_CASE("gpu variants: gemm") {
-    check_family_on_device("gemm");
+    for (const char* family : {"gemm", "gemm_nn", "gemm_tn", "gemm_tt"})
+        check_family_on_device(family);
 }
 TEST_CASE("gpu variants: gemm_bf16") {
-    check_family_on_device("gemm_bf16");
+    for (const char* family : {"gemm_bf16", "gemm_bf16_nn", "gemm_bf16_tn", "gemm_bf16_tt"})
+        check_family_on_device(family);
+}
+TEST_CASE("gpu variants: gemm_bf16 with an epilogue") {
+    check_family_on_device("gemm_bf16_relu");
+    check_family_on_device("gemm_bf16_silu");
+}
+TEST_CASE("gpu variants: gemm_fp8") {
+    check_family_on_device("gemm_fp8");
 }
 TEST_CASE("gpu variants: histogram") {
     check_family_on_device("histogram");
 }
-TEST_CASE("gpu variants: reduce") {
-    check_family_on_device("reduce");
+TEST_CASE("gpu variants: layer_norm") {
+    check_family_on_device("layer_norm");
 }
-TEST_CASE("gpu variants: scan") {
-    check_family_on_device("scan");
+TEST_CASE("gpu variants: partition, of integers and floats") {
+    for (const char* name : {"partition", "partition_float", "partition_int64"})
+        check_family_on_device(name);
+}
+TEST_CASE("gpu variants: reduce, of integers and floats") {
+    for (const char* name : {"reduce", "reduce_float", "reduce_int64"})
+        check_family_on_device(name);
+}
+TEST_CASE("gpu variants: scan, of integers and floats") {
+    for (const char* name : {"scan", "scan_float", "scan_int64"})
+        check_family_on_device(name);
+}
+TEST_CASE("gpu variants: select, of integers and floats") {
+    for (const char* name : {"select", "select_float", "select_int64"})
+        check_family_on_device(name);
 }
 TEST_CASE("gpu variants: softmax") {
     check_family_on_device("softmax");
+}
+TEST_CASE("gpu variants: sort, of integers and floats") {
+    for (const char* name : {"sort", "sort_float", "sort_int64"})
+        check_family_on_device(name);
+}
+TEST_CASE("gpu variants: sort_pairs") {
+    check_family_on_device("sort_pairs");
 }
 TEST_CASE("gpu variants: transpose") {
     check_family_on_device("transpose");

@@ -47,8 +47,9 @@ SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/fl
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
-# benchmarks measure parts of the components.
-PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "c", "jit", "runtime", "emulator"}}
+# benchmarks measure parts of the components, and experiments end and check as samples do.
+PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"},
+                         "bench": {"base", "c", "jit", "runtime", "emulator", "samples"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')

@@ -292,11 +292,15 @@ CUresult State::cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction funct
     return CUDA_SUCCESS;
 }
 
-CUresult State::cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction, int blocks,
-                                                        int) {
+/// Within what the kernel has opted in to, as the driver answers.
+CUresult State::cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction function,
+                                                        int blocks, int) {
     if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
     constexpr std::size_t of_multiprocessor = 200 << 10;
-    *bytes = of_multiprocessor / static_cast<std::size_t>(blocks);
+    const auto allowed =
+        kernel_of(function)->attributes.at(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    *bytes = std::min(of_multiprocessor / static_cast<std::size_t>(blocks),
+                      static_cast<std::size_t>(allowed));
     return CUDA_SUCCESS;
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("completion: each shell accepts its script") {
 TEST_CASE("man pages: groff finds nothing wrong, and every option is there") {
     const auto folder = make_scratch();
     for (const std::string name : {"", "info", "compile", "link", "run", "variants", "cache",
-                                   "warm", "doctor", "emulate", "completion"}) {
+                                   "warm", "doctor", "emulate", "bench", "completion"}) {
         CAPTURE(name);
         std::vector<std::string> words = {"help", "--man"};
         if (!name.empty()) words.push_back(name);

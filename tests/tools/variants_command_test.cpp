@@ -61,10 +61,24 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
     const std::map<std::string, std::vector<std::string>> expected{
         {"gemm", {"wmma", "mma", "wgmma", "mma"}},
         {"gemm_bf16", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_bf16_nn", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_bf16_relu", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_bf16_silu", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_bf16_tn", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_bf16_tt", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_fp8", {"tiled", "tiled", "wgmma", "tiled"}},
+        {"gemm_nn", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_tn", {"tiled", "mma", "wgmma", "mma"}},
+        {"gemm_tt", {"tiled", "mma", "wgmma", "mma"}},
         {"histogram", {"shared", "shared", "shared", "shared"}},
+        {"layer_norm", {"registers", "registers", "registers", "registers"}},
         {"reduce", {"shuffle", "redux", "redux", "redux"}},
-        {"scan", {"warp", "warp", "bulk_copy", "warp"}},
-        {"softmax", {"warp", "warp", "warp", "warp"}},
+        {"reduce_float", {"shuffle", "shuffle", "shuffle", "shuffle"}},
+        {"reduce_int64", {"shuffle", "shuffle", "shuffle", "shuffle"}},
+        {"scan", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"scan_float", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"scan_int64", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"softmax", {"registers", "registers", "registers", "registers"}},
         {"transpose", {"vec16", "vec16", "vec16", "vec16"}},
         {"vector", {"vec16", "vec16", "vec16", "vec16"}}};
     REQUIRE(list.size() == 4 * expected.size());
@@ -235,7 +249,7 @@ TEST_CASE("lode variants: bad usage exits with 2 and says what is wrong") {
         CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
         CHECK(outcome.out.empty());
     };
-    is_bad_usage({"redcue"}, "The families are: gemm, gemm_bf16, histogram, reduce");
+    is_bad_usage({"redcue"}, "The families are: gemm, gemm_bf16, gemm_bf16_nn, gemm_bf16_relu");
     for (const char* cc : {"9", "9.0a", "volta", "1.20", "9.0.0", "."})
         is_bad_usage({"--cc", cc}, "write it as 9.0 or 90");
     for (const char* problem : {"0", "4096x", "1x2x3x4", "-1", "99999999999999999999999", "many"})

@@ -36,6 +36,7 @@ Command declare_cache(CLI::App& app);
 Command declare_warm(CLI::App& app);
 Command declare_doctor(CLI::App& app);
 Command declare_emulate(CLI::App& app);
+Command declare_bench(CLI::App& app);
 Command declare_completion(CLI::App& app);
 /// Hidden: `help --man` stands for it.
 Command declare_man(CLI::App& app);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,9 @@ namespace fs = std::filesystem;
 /// The names by which programs open the driver. Some search for the one without a number.
 constexpr const char* driver_names[] = {"libcuda.so.1", "libcuda.so"};
 
+/// What makes the loader give the stand-ins, wherever a program would find the originals.
+constexpr const char* redirection = "liblode_redirect.so";
+
 /// What stands in for parts of the toolkit: the name that programs use, and the file that lies
 /// beside the software device's library.
 struct StandIn {
@@ -34,6 +38,12 @@ constexpr StandIn stand_ins[] = {
     {"libcudart.so.13", "liblode_cudart13.so"},
     {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
     {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
+    // Programs get these through liblode_redirect.so alone: they need the original's file from it.
+    {"liblode_nvfatbin12.so", "liblode_nvfatbin12.so"},
+    {"liblode_nvfatbin13.so", "liblode_nvfatbin13.so"},
+    {"liblode_nvrtc12.so", "liblode_nvrtc12.so"},
+    {"liblode_nvrtc13.so", "liblode_nvrtc13.so"},
+    {redirection, redirection},
     {"bin/ptxas", "lode-ptxas"},
 };
 
@@ -84,6 +94,16 @@ std::string in_front_of(const fs::path& folder, const std::optional<std::string>
                                       : folder.string();
 }
 
+/// With LD_AUDIT the loader reserves the thread-local memory of a program's own libraries before it
+/// knows them. This asks for enough; a program that needs more, such as one with ThreadSanitizer,
+/// says so itself.
+std::string tunables() {
+    constexpr std::string_view name = "glibc.rtld.optional_static_tls";
+    const std::string before = foreign_environment("GLIBC_TUNABLES").value_or("");
+    if (before.find(name) != std::string::npos) return before;
+    return fmt::format("{}{}{}=8192", before, before.empty() ? "" : ":", name);
+}
+
 }  // namespace
 
 Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
@@ -125,7 +145,9 @@ EmulationFolder::~EmulationFolder() {
 }
 
 ChildEnvironment EmulationFolder::environment() const {
-    return {{"LD_LIBRARY_PATH", in_front_of(path_, foreign_environment("LD_LIBRARY_PATH"))},
+    return {{"LD_AUDIT", in_front_of(path_ / redirection, foreign_environment("LD_AUDIT"))},
+            {"GLIBC_TUNABLES", tunables()},
+            {"LD_LIBRARY_PATH", in_front_of(path_, foreign_environment("LD_LIBRARY_PATH"))},
             {"PATH", in_front_of(path_ / "bin", foreign_environment("PATH"))},
             {"TRITON_PTXAS_PATH", (path_ / "bin/ptxas").string()},
             {"TRITON_PTXAS_BLACKWELL_PATH", (path_ / "bin/ptxas").string()},

@@ -98,14 +98,14 @@ void atomic(Builder& b) {
         const Slot value = b.source(values[k], letter, sign);
         const Slot swap =
             *what == exec::AtomicOp::cas ? b.source(b.operand(at + 2), letter, sign) : no_slot;
-        const bool wanted = has_result && results[k].kind != OperandKind::sink;
+        const bool wanted = has_result && results[k].kind != OperandKind::sink &&
+                            b.uses_of(results[k]) != 0;
         const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
         if (b.refused()) return;
         Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});
         op.flags = static_cast<u16>(*what);
         op.flags2 = flags2 | order;
-        const bool unused = !wanted || b.uses_of(results[k]) == 0;
-        if (*what == exec::AtomicOp::exch && unused) op.flags2 |= exec::atomic_overwrites;
+        if (*what == exec::AtomicOp::exch && !wanted) op.flags2 |= exec::atomic_overwrites;
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }

@@ -61,6 +61,14 @@ std::unordered_set<std::string_view> used_names(const Module& module) {
     return names;
 }
 
+/// What declares a function. What follows a kernel's parameters is left to its definition.
+std::string_view declaration_of(const Function& function, std::string_view heading) {
+    if (!function.entry) return heading;
+    const std::size_t name = heading.find(function.name, heading.find(".entry"));
+    const std::size_t end = heading.find(')', name);
+    return heading.substr(0, end == heading.npos ? name + function.name.size() : end + 1);
+}
+
 }  // namespace
 
 void Link::fail(std::string_view text) {
@@ -74,11 +82,13 @@ std::string Link::add(std::string_view text, std::string name) {
     unit.text = std::string(text.substr(0, text.find('\0')));
     ParseError error = parse(unit.text, unit.module, newest_version_);
     if (error.message.empty()) error = validate(unit.module);
-    if (error.message.empty() && unit.module.is_too_new)
-        error = {1, too_new(unit.module, newest_version_)};
     if (!error.message.empty()) {
+        // PTX from a newer compiler is accepted if all of it is understood.
+        const std::string reason = unit.module.is_too_new && newest_version_ >= own_version
+                                       ? too_new(unit.module, newest_version_) + " "
+                                       : "";
         std::string message =
-            fmt::format("'{}', PTX line {}: {}", unit.name, error.line, error.message);
+            fmt::format("'{}', PTX line {}: {}{}", unit.name, error.line, reason, error.message);
         units_.pop_back();
         return message;
     }
@@ -338,8 +348,9 @@ void Link::write() {
     for (const Unit& unit : units_) {
         for (const Piece& piece : unit.pieces) {
             const Function* const function = piece.function;
-            if (function == nullptr || function->entry || !is_kept(unit, piece)) continue;
-            result_ += rewritten(unit, piece.text.substr(0, piece.heading), false) + ";\n";
+            const std::string_view heading = piece.text.substr(0, piece.heading);
+            if (function == nullptr || !is_kept(unit, piece)) continue;
+            result_ += rewritten(unit, declaration_of(*function, heading), false) + ";\n";
         }
     }
     write_variables(false);

@@ -2,9 +2,12 @@
 #if defined(__x86_64__)
 
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/compiled/tracer.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/note_run.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace lode::emulator::exec {
@@ -29,12 +32,8 @@ void Tracer::emit_call(const Step& step) {
     for (const Slot one : op.r)
         settle(one);
     // A wide value covers several rows.
-    const bool load_or_store =
-        step.kind.action == Action::load || step.kind.action == Action::store;
-    const u32 writes =
-        load_or_store ? (step.kind.action == Action::load ? 1 : 0) : step.kind.writes;
-    const u32 bytes = load_or_store ? 4 : step.kind.bytes;
-    for (u32 k = 0; k < writes; ++k)
+    const u32 bytes = std::max<u32>(4, step.kind.bytes);
+    for (u32 k = 0; k < step.kind.writes; ++k)
         settle_and_forget(op.r[k], bytes * lanes);
     mov(rdi, rbx);
     mov(rsi, reinterpret_cast<u64>(&op));
@@ -53,26 +52,19 @@ void Tracer::emit_call(const Step& step) {
 void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
     const Op& op = *step.op;
     Xbyak::Label& exit = exit_at(step);
-    const bool is_signed = (op.flags & access_signed_index) != 0;
-    load_number(eax, index);
-    if (index.stride != 0) {
-        // Indices may wrap, but not addresses.
-        mov(ecx, eax);
-        add(ecx, 31 * index.stride);
-        if (is_signed) {
-            jo(exit, T_NEAR);
-        } else {
-            jc(exit, T_NEAR);
-        }
+    if (step.kind.form == Form::index) {
+        emit_widened(index, (op.flags & access_signed_index) != 0, exit);
+        const u32 scale = op.r[index_scale_operand];
+        if (scale != 1) imul(rax, rax, static_cast<int>(scale));
+        add(rax, memory_of(op.r[index_base_operand]));
+    } else {
+        load_number(eax, index);
     }
-    if (is_signed) movsxd(rax, eax);
-    const u32 scale = op.r[index_scale_operand];
-    if (scale != 1) imul(rax, rax, static_cast<int>(scale));
-    add(rax, memory_of(op.r[index_base_operand]));
     if (op.imm != 0) {
         mov(rcx, op.imm);
         add(rax, rcx);
     }
+    const u32 alignment = step.kind.bytes - 1;
     if (!step.kind.shared) {
         mov(rcx, ptr[rbx + static_cast<u32>(offsetof(WarpContext, bounds))]);
         const u32 at = op.cache * static_cast<u32>(sizeof(Bounds));
@@ -83,8 +75,10 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
         jc(exit, T_NEAR);
         cmp(rax, rdx);
         ja(exit, T_NEAR);
-        test(al, 3);
-        jnz(exit, T_NEAR);
+        if (alignment != 0) {
+            test(al, alignment);
+            jnz(exit, T_NEAR);
+        }
         return;
     }
     mov(eax, eax);
@@ -102,35 +96,96 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
         cmp(eax, static_cast<u32>(bounds.hi) - bytes);
         ja(exit, T_NEAR);
     }
-    test(al, 3);
-    jnz(exit, T_NEAR);
+    if (alignment != 0) {
+        test(al, alignment);
+        jnz(exit, T_NEAR);
+    }
     add(rax, ptr[rbx + static_cast<u32>(offsetof(WarpContext, shared))]);
+}
+
+/// Loads consecutive elements from rax on, or the one there for all lanes.
+void Tracer::emit_load(const Step& step, bool run) {
+    const Op& op = *step.op;
+    const Slot to = op.r[0];
+    const u32 bytes = step.kind.bytes;
+    if (run && bytes == 4) {
+        for (u32 q = 0; q < 4; ++q) {
+            const Xbyak::Ymm made = fresh();
+            vmovdqu(made, ptr[rax + std::size_t{32} * q]);
+            define_quarter(to, q, made);
+            release();
+        }
+        finish_row(to);
+        return;
+    }
+    if (!run && bytes >= 4) {
+        if (bytes == 4) {
+            mov(eax, dword[rax]);
+        } else {
+            mov(rax, qword[rax]);
+        }
+        define_scalar(to, 0, bytes == 8);
+        return;
+    }
+    if (!run) bytes == 1 ? vpbroadcastb(ymm0, byte[rax]) : vpbroadcastw(ymm0, word[rax]);
+    for (u32 piece = 0; piece < bytes; ++piece) {
+        if (run) vmovdqu(ymm0, ptr[rax + std::size_t{32} * piece]);
+        vmovdqa(memory_of(to, 32 * piece), ymm0);
+    }
+    forget(to);
+}
+
+/// Stores a row from rax on.
+void Tracer::emit_store(const Step& step) {
+    const Slot from = step.op->r[0];
+    for (u32 piece = 0; piece < step.kind.bytes; ++piece) {
+        if (step.kind.bytes == 4) {
+            vmovdqu(ptr[rax + std::size_t{32} * piece], quarter(from, piece));
+            release();
+        } else {
+            vmovdqa(ymm0, memory_of(from, 32 * piece));
+            vmovdqu(ptr[rax + std::size_t{32} * piece], ymm0);
+        }
+    }
+}
+
+/// Tells the checks of the access from rax on, which stays as it is.
+void Tracer::emit_note(const Step& step, bool run) {
+    mov(qword[rsp + scratch_begin], rax);
+    mov(rdx, rax);
+    if (step.kind.shared) sub(rdx, ptr[rbx + static_cast<u32>(offsetof(WarpContext, shared))]);
+    mov(rdi, rbx);
+    mov(rsi, reinterpret_cast<u64>(step.op));
+    mov(rax, reinterpret_cast<u64>(note_run_of(step.kind.bytes, step.kind.action == Action::store,
+                                               step.kind.shared, !run)));
+    call(rax);
+    forget_registers();
+    vmovdqa(ymm15, nan());
+    test(al, al);
+    mov(rax, ~u64{0});
+    jz(add_exit(nullptr, instructions_with(step)).label, T_NEAR);
+    mov(rax, qword[rsp + scratch_begin]);
 }
 
 void Tracer::emit_access(const Step& step) {
     const Op& op = *step.op;
-    const auto index = scalar(op.r[1]);
     const bool loads = step.kind.action == Action::load;
-    const u32 apart = index ? index->stride * op.r[index_scale_operand] : 0;
-    const bool run = index && index->stride <= 4 && apart == 4;
-    if (!run && !(loads && index && index->stride == 0)) return emit_call(step);
-    emit_address(step, *index, run ? 4 * lanes : 4);
-    if (!run) {
-        mov(eax, dword[rax]);
-        define_scalar(op.r[0], 0);
-        return;
+    const auto index = scalar(op.r[1], step.kind.form == Form::wide);
+    if (!index) return emit_call(step);
+    const u32 bytes = step.kind.bytes;
+    const u32 scale = step.kind.form == Form::index ? op.r[index_scale_operand] : 1;
+    const bool run = index->stride != 0 && u64{index->stride} * scale == bytes;
+    if (!run && (!loads || index->stride != 0)) return emit_call(step);
+    if (warp.watch && is_strong(&op)) return emit_call(step);
+    // The race check compares the values in rows.
+    if (!loads && (bytes == 8 || warp.watch)) settle(op.r[0]);
+    emit_address(step, *index, run ? bytes * lanes : bytes);
+    if (warp.watch) emit_note(step, run);
+    if (loads) {
+        emit_load(step, run);
+    } else {
+        emit_store(step);
     }
-    for (u32 q = 0; q < 4; ++q) {
-        if (loads) {
-            const Xbyak::Ymm to = fresh();
-            vmovdqu(to, ptr[rax + std::size_t{32} * q]);
-            define_quarter(op.r[0], q, to);
-        } else {
-            vmovdqu(ptr[rax + std::size_t{32} * q], quarter(op.r[0], q));
-        }
-        release();
-    }
-    if (loads) finish_row(op.r[0]);
 }
 
 }  // namespace lode::emulator::exec

@@ -8,55 +8,115 @@
 
 namespace lode::emulator::exec {
 
-void Tracer::emit_comparison(const Step& step) {
+/// Makes a register a quarter of a number's row.
+void Tracer::emit_lanes(const Xbyak::Ymm& to, const Scalar& value, u32 q) {
+    load_number(edx, value);
+    vmovd(Xbyak::Xmm(to.getIdx()), edx);
+    vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
+    if (value.stride != 0) vpaddd(to, to, iota(value.stride, q));
+}
+
+/// Makes eax the mask if both sides are numbers; usually all lanes agree. Changes no register that
+/// holds a row, because not all of this code runs.
+bool Tracer::emit_number_comparison(const Step& step) {
     const Op& op = *step.op;
     const Compare compare = step.kind.compare;
-    const auto a = scalar(op.r[1]);
-    const auto b = scalar(op.r[2]);
-    if (a && b && a->stride == b->stride && compare <= Compare::ne) {
+    auto a = scalar(op.r[1]);
+    auto b = scalar(op.r[2]);
+    if (!a || !b || compare == Compare::real) return false;
+    const bool equality = compare <= Compare::ne;
+    const bool is_signed = compare >= Compare::lt_s;
+    // Less, or less or equal; the others are their opposites.
+    const bool or_equal = compare == Compare::le_u || compare == Compare::gt_u ||
+                    compare == Compare::le_s || compare == Compare::gt_s;
+    const bool inverted = compare == Compare::ge_u || compare == Compare::gt_u ||
+                    compare == Compare::ge_s || compare == Compare::gt_s || compare == Compare::ne;
+    constexpr u32 most = 1u << 20;
+    if (a->stride == b->stride && (equality || a->stride == 0)) {
         load_number(eax, *a);
         load_number(ecx, *b);
         cmp(eax, ecx);
-        sete(al);
-        movzx(eax, al);
-        if (compare == Compare::eq) {
-            neg(eax);
+        if (equality) {
+            sete(al);
+        } else if (is_signed) {
+            or_equal ? setle(al) : setl(al);
         } else {
-            dec(eax);
-        }
-    } else if (a && b && a->stride == 0 && b->stride == 0 && compare != Compare::real) {
-        load_number(eax, *a);
-        load_number(ecx, *b);
-        cmp(eax, ecx);
-        switch (compare) {
-            case Compare::lt_u:
-                setb(al);
-                break;
-            case Compare::le_u:
-                setbe(al);
-                break;
-            case Compare::gt_u:
-                seta(al);
-                break;
-            case Compare::ge_u:
-                setae(al);
-                break;
-            case Compare::lt_s:
-                setl(al);
-                break;
-            case Compare::le_s:
-                setle(al);
-                break;
-            case Compare::gt_s:
-                setg(al);
-                break;
-            default:
-                setge(al);
-                break;
+            or_equal ? setbe(al) : setb(al);
         }
         movzx(eax, al);
         neg(eax);
+        if (inverted) not_(eax);
+        return true;
+    }
+    if (equality && a->stride == 0) std::swap(a, b);
+    if (b->stride != 0 || a->stride > most) return false;
+    Xbyak::Label all, none, mixed, done;
+    load_number(eax, *a);
+    load_number(edx, *b);
+    mov(ecx, eax);
+    add(ecx, 31 * a->stride);
+    const bool as_signed = is_signed || equality;
+    as_signed ? jo(mixed) : jc(mixed);
+    if (equality) {
+        cmp(edx, eax);
+        jl(none);
+        cmp(edx, ecx);
+        jg(none);
     } else {
+        cmp(ecx, edx);
+        if (or_equal) {
+            is_signed ? jle(all) : jbe(all);
+        } else {
+            is_signed ? jl(all) : jb(all);
+        }
+        cmp(eax, edx);
+        if (or_equal) {
+            is_signed ? jg(none) : ja(none);
+        } else {
+            is_signed ? jge(none) : jae(none);
+        }
+    }
+    L(mixed);
+    for (u32 q = 0; q < 4; ++q) {
+        emit_lanes(ymm0, *a, q);
+        emit_lanes(ymm1, *b, q);
+        if (equality) {
+            vpcmpeqd(ymm0, ymm0, ymm1);
+        } else if (is_signed) {
+            // Less: b > a. Less or equal: not a > b.
+            or_equal ? vpcmpgtd(ymm0, ymm0, ymm1) : vpcmpgtd(ymm0, ymm1, ymm0);
+        } else if (or_equal) {
+            vpminud(ymm1, ymm0, ymm1);
+            vpcmpeqd(ymm0, ymm0, ymm1);
+        } else {
+            vpmaxud(ymm1, ymm0, ymm1);
+            vpcmpeqd(ymm0, ymm0, ymm1);
+        }
+        vmovmskps(ecx, ymm0);
+        if (q == 0) {
+            mov(eax, ecx);
+            continue;
+        }
+        shl(ecx, static_cast<int>(8 * q));
+        or_(eax, ecx);
+    }
+    // The last is: greater or equal.
+    if ((is_signed && or_equal) || (!is_signed && !equality && !or_equal)) not_(eax);
+    jmp(done);
+    L(all);
+    mov(eax, ~u32{0});
+    jmp(done);
+    L(none);
+    xor_(eax, eax);
+    L(done);
+    if (inverted) not_(eax);
+    return true;
+}
+
+void Tracer::emit_comparison(const Step& step) {
+    const Op& op = *step.op;
+    const Compare compare = step.kind.compare;
+    if (!emit_number_comparison(step)) {
         bool inverted = false;
         for (u32 q = 0; q < 4; ++q) {
             const Xbyak::Ymm x = quarter(op.r[1], q);
@@ -130,9 +190,10 @@ Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     taken.conditional = conditional;
     const bool loop = step.op->target == region_.first;
     taken.pending = loop ? pending() : pending_at(step.op->target);
+    if (step.side != 0) taken.state = state();
     taken.partly = &exit_at(step);
     for (const Assumed& one : assumed_)
-        taken.assumed.push_back(scalar(one.slot));
+        taken.assumed.push_back(scalar(one.slot, one.wide));
     return taken;
 }
 
@@ -150,6 +211,11 @@ void Tracer::emit_taken(Taken& taken) {
         jle(*taken.partly, T_NEAR);
         dec(qword[rbx + budget]);
     }
+    if (step.side != 0) {
+        restore(taken.state);
+        emit_trace(traces_[step.side]);
+        return;
+    }
     if (target != region_.first) {
         Exit exit;
         exit.target = target;
@@ -159,7 +225,7 @@ void Tracer::emit_taken(Taken& taken) {
         return;
     }
     add(qword[rbx + static_cast<u32>(offsetof(WarpContext, compiled_instructions))],
-        instructions_with(step) + path_.front().op->instructions);
+        instructions_with(step) + region_.first->instructions);
     bool same = true;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
         const auto& now = taken.assumed[k];
@@ -176,18 +242,20 @@ void Tracer::emit_taken(Taken& taken) {
         return;
     }
     // Two steps, because a value may be another's former one.
-    std::vector<std::pair<u32, u32>> moves;
+    struct Move {
+        u32 between, to;
+        bool wide;
+    };
+    std::vector<Move> moves;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        if (taken.assumed[k]->at == assumed_[k].at) continue;
-        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 4;
-        mov(eax, dword[rsp + taken.assumed[k]->at]);
-        mov(dword[rsp + between], eax);
-        moves.emplace_back(between, assumed_[k].at);
+        const auto from = static_cast<u32>(taken.assumed[k]->at);
+        if (from == assumed_[k].at) continue;
+        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 8;
+        move_number(from, between, assumed_[k].wide);
+        moves.push_back({between, assumed_[k].at, assumed_[k].wide});
     }
-    for (const auto& [from, to] : moves) {
-        mov(eax, dword[rsp + from]);
-        mov(dword[rsp + to], eax);
-    }
+    for (const Move& one : moves)
+        move_number(one.between, one.to, one.wide);
     jmp(loop_, T_NEAR);
 }
 

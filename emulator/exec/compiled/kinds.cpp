@@ -43,6 +43,38 @@ constexpr NamedAction named_actions[] = {
     {"mul.f32", Action::real_multiply},
     {"div.f32", Action::real_divide},
     {"fma.f32", Action::real_fma},
+    {"and.pred", Action::predicate_and},
+    {"or.pred", Action::predicate_or},
+    {"xor.pred", Action::predicate_xor},
+    {"not.pred", Action::predicate_not},
+    {"mov.pred", Action::predicate_move},
+    {"add.s64", Action::wide_add},
+    {"sub.s64", Action::wide_subtract},
+    {"mov.b64", Action::wide_move},
+};
+
+struct NamedConversion {
+    std::string_view key;
+    Action action;
+    u8 from;
+    u8 to;
+    bool sign;
+};
+constexpr NamedConversion named_conversions[] = {
+    {"cvt.u16.u8", Action::convert, 1, 2, false},
+    {"cvt.u32.u8", Action::convert, 1, 4, false},
+    {"cvt.u32.u16", Action::convert, 2, 4, false},
+    {"cvt.u64.u32", Action::convert, 4, 8, false},
+    {"cvt.s16.s8", Action::convert, 1, 2, true},
+    {"cvt.s32.s8", Action::convert, 1, 4, true},
+    {"cvt.s32.s16", Action::convert, 2, 4, true},
+    {"cvt.s64.s32", Action::convert, 4, 8, true},
+    {"mul.wide.u16", Action::product, 2, 4, false},
+    {"mul.wide.s16", Action::product, 2, 4, true},
+    {"mul.wide.u32", Action::product, 4, 8, false},
+    {"mul.wide.s32", Action::product, 4, 8, true},
+    {"mad.wide.u32", Action::product_sum, 4, 8, false},
+    {"mad.wide.s32", Action::product_sum, 4, 8, true},
 };
 
 struct NamedComparison {
@@ -81,7 +113,11 @@ void add_rows(Kinds& kinds) {
         }
     }
     for (const auto& [key, action] : named_actions)
-        kinds[find_op(key)->run] = {.action = action};
+        kinds[find_op(key)->run] = {.action = action, .writes = 1, .bytes = 8};
+    for (const auto& [key, action, from, to, sign] : named_conversions) {
+        kinds[find_op(key)->run] = {
+            .action = action, .writes = 1, .bytes = 8, .from = from, .to = to, .sign = sign};
+    }
     for (const auto& [key, compare, predicate] : named_comparisons) {
         kinds[find_op("setp." + std::string(key))->run] = {
             .action = Action::compare, .compare = compare, .predicate = predicate};
@@ -92,6 +128,25 @@ void add_rows(Kinds& kinds) {
     for (const auto& [key, compare, predicate] : named_comparisons) {
         kinds[find_op("setp.bra." + std::string(key))->run] = {
             .action = Action::compare_and_branch, .compare = compare, .predicate = predicate};
+    }
+}
+
+/// Loads and stores of one element, which may be compiled.
+void add_simple_accesses(Kinds& kinds, bool store) {
+    for (const auto bytes : {u8{1}, u8{2}, u8{4}, u8{8}}) {
+        const auto add = [&](Handler handler, Form form, bool shared) {
+            kinds[handler] = {.action = store ? Action::store : Action::load,
+                              .writes = static_cast<u8>(store ? 0 : 1),
+                              .bytes = bytes,
+                              .shared = shared,
+                              .form = form};
+        };
+        for (const bool shared : {false, true}) {
+            const auto space = shared ? MemorySpace::shared : MemorySpace::global;
+            add(indexed_handler(space, store, bytes, 1), Form::index, shared);
+            add(memory_handler(space, store, bytes, 1, false), Form::wide, shared);
+        }
+        add(memory_handler(MemorySpace::shared, store, bytes, 1, true), Form::narrow, true);
     }
 }
 
@@ -116,16 +171,14 @@ void add_accesses(Kinds& kinds) {
                 }
             }
         }
-        for (const bool shared : {false, true}) {
-            const auto space = shared ? MemorySpace::shared : MemorySpace::global;
-            kinds[indexed_handler(space, store, 4, 1)] = {
-                .action = store ? Action::store : Action::load, .shared = shared};
-        }
+        add_simple_accesses(kinds, store);
     }
     for (u32 type = 0; type <= static_cast<u32>(AtomicType::b128); ++type) {
         const auto one = static_cast<AtomicType>(type);
-        kinds[atomic_handler(one)] = {
-            .action = Action::call, .writes = 1, .bytes = static_cast<u8>(atomic_bytes(one))};
+        const bool integer = one == AtomicType::u32 || one == AtomicType::s32;
+        kinds[atomic_handler(one)] = {.action = integer ? Action::atomic : Action::call,
+                                      .writes = 1,
+                                      .bytes = static_cast<u8>(atomic_bytes(one))};
     }
 }
 

@@ -25,6 +25,17 @@ enum class Action : u8 {
     move,
     select,
     shuffle,  ///< With constant source lanes.
+    predicate_and,
+    predicate_or,
+    predicate_xor,
+    predicate_not,
+    predicate_move,
+    convert,       ///< Between integers of `from` and `to` bytes; `sign` extends.
+    product,       ///< mul.wide: of values of `from` bytes.
+    product_sum,   ///< mad.wide of 32-bit values.
+    wide_add,      ///< Values of 64 bits.
+    wide_subtract,
+    wide_move,
     real_add,
     real_subtract,
     real_multiply,
@@ -38,8 +49,16 @@ enum class Action : u8 {
     other_branch,  ///< A comparison and its branch that aren't compiled.
     load,
     store,
+    atomic,  ///< On values of 32 bits.
     leave,  ///< Ends threads, or returns from a function.
     wait,   ///< A barrier: reads only its operands.
+};
+
+/// What a load or store makes its addresses of.
+enum class Form : u8 {
+    index,   ///< A row of 32-bit indices, a base and a scale.
+    narrow,  ///< A row of 32-bit addresses, of shared memory.
+    wide,    ///< A row of 64-bit addresses.
 };
 
 /// Comparisons of 32-bit values; the reals are in the order of the table in kinds.cpp.
@@ -50,8 +69,12 @@ struct Kind {
     Compare compare = Compare::eq;
     u8 predicate = 0;  ///< Of vcmpps, for Compare::real.
     u8 writes = 0;     ///< Action::call: how many of the operands, from the first, it may write.
-    u8 bytes = 0;      ///< Action::call: the most bytes a lane of an operand that it writes.
+    u8 bytes = 0;      ///< The most bytes a lane of an operand that a handler writes.
+    u8 from = 0;       ///< Of integers that are converted or multiplied: bytes, also in `to`.
+    u8 to = 0;
+    bool sign = false;
     bool shared = false;
+    Form form = Form::index;
 };
 
 /// The kind of an op; Action::stop for unknown handlers. Thread-safe.

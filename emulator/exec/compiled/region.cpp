@@ -23,15 +23,17 @@ Region& region_of(const WarpContext& c, const Op* op) {
 /// Compiles the region unless another worker has.
 [[gnu::noinline, gnu::cold]] void compile_now(WarpContext& c, Region& region, bool again) {
     const std::lock_guard lock(region.mutex);
-    const bool done = region.compilations != 0 && !again;
-    if (done || (again && region.refusals.load(std::memory_order_relaxed) < most_refusals)) return;
-    region.refusals.store(0, std::memory_order_relaxed);
-    if (region.compilations == most_compilations) return;
-    ++region.compilations;
-    region.runs.store(compiled_already, std::memory_order_relaxed);
+    RegionCode& kind = region.kinds[c.watch ? 1 : 0];
+    const bool done = kind.compilations != 0 && !again;
+    if (done || (again && kind.refusals.load(std::memory_order_relaxed) < most_refusals)) return;
+    kind.refusals.store(0, std::memory_order_relaxed);
+    if (kind.compilations == most_compilations) return;
+    ++kind.compilations;
+    kind.runs.store(compiled_already, std::memory_order_relaxed);
     const Code& code = *c.frame->code;
-    auto made = compile(code, *code.regions, region, c, region.compilations < most_compilations);
+    auto made = compile(code, *code.regions, region, c, kind.compilations < most_compilations);
     if (!made) return;
+    __atomic_store_n(&kind.handler, made->handler(), __ATOMIC_RELEASE);
     __atomic_store_n(&region.first->run, made->handler(), __ATOMIC_RELEASE);
     region.codes.push_back(std::move(made));
 }
@@ -40,14 +42,15 @@ Region& region_of(const WarpContext& c, const Op* op) {
 const Op* count_runs(WarpContext& c, const Op* op) {
     Region& region = region_of(c, op);
     if (c.mask != all_lanes || c.compile_after == 0) return region.original(c, op);
-    const u32 runs = region.runs.load(std::memory_order_relaxed);
+    RegionCode& kind = region.kinds[c.watch ? 1 : 0];
+    const u32 runs = kind.runs.load(std::memory_order_relaxed);
     if (runs == compiled_already) return region.original(c, op);
     if (runs + 1 < c.compile_after) {
-        region.runs.store(runs + 1, std::memory_order_relaxed);
+        kind.runs.store(runs + 1, std::memory_order_relaxed);
         return region.original(c, op);
     }
     compile_now(c, region, false);
-    const Handler now = __atomic_load_n(&op->run, __ATOMIC_ACQUIRE);
+    const Handler now = __atomic_load_n(&kind.handler, __ATOMIC_ACQUIRE);
     return now == &count_runs ? region.original(c, op) : now(c, op);
 }
 
@@ -109,6 +112,8 @@ std::shared_ptr<Regions> find_regions(Code& code) {
         auto region = std::make_unique<Region>();
         region->first = code.ops.data() + i;
         region->original = ops[i].run;
+        for (RegionCode& kind : region->kinds)
+            kind.handler = &count_runs;
         made->all.push_back(std::move(region));
         made->number[i] = static_cast<u32>(made->all.size());
         code.ops[i].run = &count_runs;

@@ -19,21 +19,27 @@ namespace lode::emulator::exec {
 class MachineCode {
 public:
     virtual ~MachineCode() = default;
-    /// The handler of the region's first op. It calls the original one for other masks, with
-    /// optional checks, and if the values aren't as assumed.
+    /// The handler of the region's first op. It calls the original one for other masks and if the
+    /// values aren't as assumed, and the other tier's code for launches of the other kind.
     [[nodiscard]] virtual Handler handler() const noexcept = 0;
+};
+
+/// The code of a region for launches of one kind.
+struct RegionCode {
+    std::atomic<u32> runs{0};  ///< Before it was compiled; approximate with several workers.
+    /// Since it was compiled, for reasons found at its first op; machine code counts them.
+    std::atomic<u32> refusals{0};
+    u32 compilations = 0;  ///< Region::mutex guards it.
+    /// What runs the region: the machine code, or what counts runs until there is some.
+    Handler handler = nullptr;
 };
 
 struct Region {
     Op* first = nullptr;         ///< Its handler changes while other workers read it.
     Handler original = nullptr;  ///< Of the first op.
-    std::atomic<u32> runs{0};    ///< Before it was compiled; approximate with several workers.
-    /// Since it was compiled, for reasons found at its first op; machine code counts them.
-    std::atomic<u32> refusals{0};
-    std::mutex mutex;  ///< Guards the following fields.
-    u32 compilations = 0;
-    std::vector<std::unique_ptr<MachineCode>>
-        codes;  ///< The last is current; others may be running.
+    RegionCode kinds[2];         ///< By WarpContext::watch.
+    std::mutex mutex;
+    std::vector<std::unique_ptr<MachineCode>> codes;  ///< Others may be running old ones.
 };
 
 struct Regions {

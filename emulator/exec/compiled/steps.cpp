@@ -41,6 +41,24 @@ void Tracer::emit_step(const Step& step) {
         case Action::shuffle:
             emit_shuffle(step);
             break;
+        case Action::predicate_and:
+        case Action::predicate_or:
+        case Action::predicate_xor:
+        case Action::predicate_not:
+        case Action::predicate_move:
+            emit_predicate(step);
+            break;
+        case Action::convert:
+        case Action::product:
+        case Action::product_sum:
+        case Action::wide_add:
+        case Action::wide_subtract:
+        case Action::wide_move:
+            if (!emit_wide_scalar(step)) emit_wide_rows(step);
+            break;
+        case Action::atomic:
+            emit_atomic(step);
+            break;
         default:
             if (!emit_scalar(step)) emit_rows(step);
             break;
@@ -81,8 +99,8 @@ bool Tracer::emit_scalar(const Step& step) {
         case Action::multiply:
         case Action::multiply_add: {
             if (!uniform && !is_constant(*a) && !is_constant(*b)) return false;
-            if (is_constant(*a)) stride = b->stride * a->at;
-            if (is_constant(*b)) stride = a->stride * b->at;
+            if (is_constant(*a)) stride = b->stride * static_cast<u32>(a->at);
+            if (is_constant(*b)) stride = a->stride * static_cast<u32>(b->at);
             std::optional<Scalar> e;
             if (action == Action::multiply_add) {
                 e = scalar(op.r[3]);

@@ -12,11 +12,12 @@ namespace lode::emulator::exec {
 namespace {
 
 constexpr std::size_t longest_path = 128;
+constexpr std::size_t most_steps = 224;  ///< Of all traces.
 constexpr u32 most_assumed = 16;
 
-/// The number of 32-bit sources, in r[1] …, of an action that can be done with numbers.
-u32 number_sources(Action action) {
-    switch (action) {
+/// The number of sources, in r[1] …, of an action that can be done with numbers.
+u32 number_sources(const Kind& kind) {
+    switch (kind.action) {
         case Action::add:
         case Action::subtract:
         case Action::multiply:
@@ -30,14 +31,33 @@ u32 number_sources(Action action) {
         case Action::max_signed:
         case Action::min_unsigned:
         case Action::max_unsigned:
+        case Action::wide_add:
+        case Action::wide_subtract:
             return 2;
         case Action::multiply_add:
+        case Action::product_sum:
             return 3;
         case Action::move:
+        case Action::wide_move:
             return 1;
+        case Action::convert:
+            return kind.to == 8 ? 1 : 0;
+        case Action::product:
+            return kind.to == 8 ? 2 : 0;
         default:
             return 0;
     }
+}
+
+bool is_branch(Action action) {
+    return action == Action::branch || action == Action::branch_if ||
+           action == Action::branch_unless || action == Action::compare_and_branch;
+}
+
+/// Whether a region goes on with an op.
+bool may_be_inside(Action action) {
+    return action != Action::stop && action != Action::other_branch && action != Action::leave &&
+           action != Action::wait;
 }
 
 bool can_vary(Slot slot) {
@@ -46,12 +66,14 @@ bool can_vary(Slot slot) {
 }
 
 /// The distance between neighbours if it is the same for all; nothing if not.
-std::optional<u32> stride_of(const u32* row) {
-    const u32 stride = row[1] - row[0];
+template <class T>
+std::optional<u32> stride_of(const u8* values) {
+    const auto* const row = reinterpret_cast<const T*>(values);
+    const T stride = row[1] - row[0];
     for (u32 i = 2; i < lanes; ++i)
         if (row[i] - row[0] != stride * i) return std::nullopt;
-    constexpr u32 most = 64;
-    return stride <= most ? std::optional(stride) : std::nullopt;
+    constexpr T most = 64;
+    return stride <= most ? std::optional(static_cast<u32>(stride)) : std::nullopt;
 }
 
 }  // namespace
@@ -65,24 +87,17 @@ Handler Tracer::handler_of(const Op* op) const {
     return number != 0 ? regions_.all[number - 1]->original : op->run;
 }
 
-void Tracer::find_path() {
-    const Op* op = region_.first;
-    u32 before = 0;
-    while (path_.size() < longest_path) {
+void Tracer::follow(Trace& trace, const Op* op, u32 before) {
+    for (std::size_t count = 0; count < longest_path && step_count_ < most_steps; ++count) {
         const Handler decoded = handler_of(op);
-        const Step step{op, decoded, kind_of(decoded), before};
+        const Step step{op, decoded, kind_of(decoded), before, 0};
         const Action action = step.kind.action;
-        end_ = op;
-        if (action == Action::stop || action == Action::other_branch || action == Action::leave ||
-            action == Action::wait)
-            return;
-        path_.push_back(step);
-        if (path_.size() > 1) before += op->instructions;
-        end_ = nullptr;
-        const bool branches = action == Action::branch || action == Action::branch_if ||
-                              action == Action::branch_unless ||
-                              action == Action::compare_and_branch;
-        if (branches && op->target == region_.first) loops_ = true;
+        trace.end = op;
+        if (!may_be_inside(action)) return;
+        trace.steps.push_back(step);
+        ++step_count_;
+        if (trace.steps.size() > 1 || op != region_.first) before += op->instructions;
+        trace.end = nullptr;
         if (action != Action::branch) {
             ++op;
         } else if (op->target > op) {
@@ -91,44 +106,72 @@ void Tracer::find_path() {
             return;
         }
     }
-    end_ = op;
+    trace.end = op;
+}
+
+void Tracer::find_traces() {
+    follow(traces_.emplace_back(), region_.first, 0);
+    for (std::size_t at = 0; at < traces_.size(); ++at) {
+        for (Step& step : traces_[at].steps) {
+            const Op* const target = step.op->target;
+            if (!is_branch(step.kind.action)) continue;
+            if (target == region_.first) loops_ = true;
+            const bool goes_on = step.kind.action != Action::branch && target > step.op &&
+                                 step_count_ < most_steps &&
+                                 may_be_inside(kind_of(handler_of(target)).action);
+            if (!goes_on) continue;
+            step.side = static_cast<u32>(traces_.size());
+            follow(traces_.emplace_back(), target, instructions_with(step));
+        }
+    }
 }
 
 u32 Tracer::instructions_with(const Step& step) const {
-    return step.before + (&step == path_.data() ? 0 : step.op->instructions);
+    return step.before + (is_first(step) ? 0 : step.op->instructions);
 }
 
-/// Values at the start that addresses are made of, or by which loops are counted.
-std::set<Slot> Tracer::find_wanted() const {
-    std::set<Slot> wanted;
-    for (std::size_t k = path_.size(); k-- > 0;) {
-        const auto& step = path_[k];
+Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
+    Wanted wanted;
+    const auto want = [&](Slot slot, bool wide = false) {
+        if (can_vary(slot)) wanted[slot] = wide;
+    };
+    for (std::size_t k = trace.steps.size(); k-- > 0;) {
+        const auto& step = trace.steps[k];
         const Op& op = *step.op;
         const Action action = step.kind.action;
+        if (step.side != 0) wanted.merge(find_wanted(traces_[step.side]));
         if (action == Action::load || action == Action::store) {
             if (action == Action::load) wanted.erase(op.r[0]);
-            if (can_vary(op.r[1])) wanted.insert(op.r[1]);
+            want(op.r[1], step.kind.form == Form::wide);
             continue;
         }
         if (action == Action::compare_and_branch && loops_ && step.kind.compare != Compare::real) {
             for (const u32 operand : {1, 2})
-                if (can_vary(op.r[operand])) wanted.insert(op.r[operand]);
+                want(op.r[operand]);
             continue;
         }
-        const u32 sources = number_sources(action);
         const bool makes = wanted.erase(op.r[0]) != 0;
         if (!makes) continue;
+        const u32 sources = number_sources(step.kind);
+        const bool wide = action == Action::wide_add || action == Action::wide_subtract ||
+                          action == Action::wide_move;
         for (u32 operand = 1; operand <= sources; ++operand)
-            if (can_vary(op.r[operand])) wanted.insert(op.r[operand]);
+            want(op.r[operand], wide || (action == Action::product_sum && operand == 3));
     }
     return wanted;
 }
 
-void Tracer::emit_guard(Slot slot, u32 stride) {
-    const u32 at = take_stack();
-    assumed_.push_back({slot, at, stride});
-    mov(eax, memory_of(slot));
-    mov(dword[rsp + at], eax);
+void Tracer::emit_guard(Slot slot, u32 stride, bool wide) {
+    const u32 at = take_stack(wide);
+    assumed_.push_back({slot, at, stride, wide});
+    if (wide) {
+        mov(rax, memory_of(slot));
+        mov(qword[rsp + at], rax);
+        vpbroadcastq(ymm0, qword[rsp + at]);
+    } else {
+        mov(eax, memory_of(slot));
+        mov(dword[rsp + at], eax);
+    }
     if (slot == lode::emulator::slot(Area::warp, tid_x) && stride == 1) {
         // It grows from lane to lane and wraps at %ntid.x.
         mov(ecx, memory_of(slot, 31 * 4));
@@ -137,13 +180,17 @@ void Tracer::emit_guard(Slot slot, u32 stride) {
         jne(refuse_, T_NEAR);
         return;
     }
-    vpbroadcastd(ymm0, dword[rsp + at]);
-    for (u32 q = 0; q < 4; ++q) {
+    if (!wide) vpbroadcastd(ymm0, dword[rsp + at]);
+    for (u32 q = 0; q < (wide ? 8 : 4); ++q) {
         const Xbyak::Ymm& off = q == 0 ? ymm2 : ymm1;
         if (stride == 0) {
             vpxor(off, ymm0, memory_of(slot, 32 * q));
         } else {
-            vpaddd(ymm3, ymm0, iota(stride, q));
+            if (wide) {
+                vpaddq(ymm3, ymm0, wide_iota(stride, q));
+            } else {
+                vpaddd(ymm3, ymm0, iota(stride, q));
+            }
             vpxor(off, ymm3, memory_of(slot, 32 * q));
         }
         if (q != 0) vpor(ymm2, ymm2, ymm1);
@@ -155,13 +202,19 @@ void Tracer::emit_guard(Slot slot, u32 stride) {
 void Tracer::emit_start(bool assume) {
     Xbyak::Label enter;
     Xbyak::Label interpret;
+    Xbyak::Label other_kind;
     cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, mask))], -1);
     jne(interpret);
+    cmp(byte[rdi + static_cast<u32>(offsetof(WarpContext, watch))], warp.watch ? 1 : 0);
+    jne(other_kind);
     cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, compile_after))], 0);
     jne(enter);
     L(interpret);
     mov(rax, reinterpret_cast<u64>(region_.original));
     jmp(rax);
+    L(other_kind);
+    mov(rax, reinterpret_cast<u64>(&region_.kinds[warp.watch ? 0 : 1].handler));
+    jmp(ptr[rax]);
     align(16);
     L(enter);
     for (const Xbyak::Reg64* const one : {&rbx, &r12, &r13, &r14, &r15})
@@ -176,19 +229,17 @@ void Tracer::emit_start(bool assume) {
     vmovdqa(ymm15, nan());
     L(guards_);
     if (assume) {
-        for (const Slot slot : find_wanted()) {
-            const u32 offset = slot & offset_mask;
+        for (const auto& [slot, wide] : find_wanted(traces_.front())) {
             if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
-            const auto* const row =
-                reinterpret_cast<const u32*>(warp.area[slot >> area_shift] + offset);
-            const auto stride = stride_of(row);
-            if (stride && assumed_.size() < most_assumed) emit_guard(slot, *stride);
+            const u8* const row = warp.area[slot >> area_shift] + (slot & offset_mask);
+            const auto stride = wide ? stride_of<u64>(row) : stride_of<u32>(row);
+            if (stride && assumed_.size() < most_assumed) emit_guard(slot, *stride, wide);
         }
     }
     L(loop_);
     for (const Assumed& one : assumed_) {
         const bool is_pending = loops_ && one.slot >> area_shift == 0;
-        assume_number(one.slot, {Scalar::Place::stack, one.at, one.stride}, is_pending);
+        assume_number(one.slot, {Scalar::Place::stack, one.at, one.stride, one.wide}, is_pending);
     }
 }
 
@@ -202,7 +253,7 @@ Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
 
 Xbyak::Label& Tracer::exit_at(const Step& step) {
     Exit& exit = add_exit(step.op, step.before);
-    exit.refuses = &step == path_.data();
+    exit.refuses = is_first(step);
     return exit.label;
 }
 
@@ -225,8 +276,9 @@ void Tracer::emit_exit(Exit& exit) {
 }
 
 void Tracer::emit_end() {
-    for (Taken& taken : taken_)
-        emit_taken(taken);
+    // Traces that begin there add others.
+    for (std::size_t k = 0; k < taken_.size(); ++k)
+        emit_taken(taken_[k]);
     for (Exit& exit : exits_)
         emit_exit(exit);
     L(leave_called_);
@@ -243,7 +295,7 @@ void Tracer::emit_end() {
     mov(rdi, rbx);
     mov(rsi, reinterpret_cast<u64>(region_.first));
     emit_epilogue();
-    mov(rcx, reinterpret_cast<u64>(&region_.refusals));
+    mov(rcx, reinterpret_cast<u64>(&region_.kinds[warp.watch ? 1 : 0].refusals));
     inc(dword[rcx]);
     cmp(dword[rcx], most_refusals);
     mov(rax, reinterpret_cast<u64>(region_.original));
@@ -285,11 +337,7 @@ const std::set<Slot>* Tracer::live_at(const Op* op) {
             continue;
         }
         slots.insert(std::begin(one->r), std::end(one->r));
-        const bool branches = action == Action::branch || action == Action::branch_if ||
-                              action == Action::branch_unless ||
-                              action == Action::compare_and_branch ||
-                              action == Action::other_branch;
-        if (branches) open.push_back(one->target);
+        if (is_branch(action) || action == Action::other_branch) open.push_back(one->target);
         if (action != Action::branch) open.push_back(one + 1);
     }
     live = std::move(slots);
@@ -304,25 +352,23 @@ std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
     return all;
 }
 
-bool Tracer::run(bool assume) {
-    find_path();
-    if (path_.empty()) return false;
-    emit_start(assume);
-    for (const Step& step : path_) {
+void Tracer::emit_trace(const Trace& trace) {
+    for (const Step& step : trace.steps) {
         if (is_full()) {
-            end_ = step.op;
             jmp(exit_at(step), T_NEAR);
-            end_ = nullptr;
-            break;
+            return;
         }
         emit_step(step);
     }
-    if (end_ != nullptr) {
-        jmp(add_exit(end_,
-                     path_.back().before + (path_.size() == 1 ? 0 : path_.back().op->instructions))
-                .label,
-            T_NEAR);
-    }
+    if (trace.end != nullptr)
+        jmp(add_exit(trace.end, instructions_with(trace.steps.back())).label, T_NEAR);
+}
+
+bool Tracer::run(bool assume) {
+    find_traces();
+    if (traces_.front().steps.empty()) return false;
+    emit_start(assume);
+    emit_trace(traces_.front());
     emit_end();
     setProtectModeRE();
     return true;

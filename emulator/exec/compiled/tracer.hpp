@@ -8,6 +8,7 @@
 #include "emulator/exec/compiled/values.hpp"
 
 #include <deque>
+#include <map>
 #include <set>
 
 namespace lode::emulator::exec {
@@ -26,7 +27,14 @@ private:
         const Op* op = nullptr;
         Handler handler = nullptr;  ///< As decoded.
         Kind kind;
-        u32 before = 0;  ///< Instructions of the steps before it, without the first.
+        u32 before = 0;  ///< Instructions of the steps before it, without the region's first.
+        u32 side = 0;    ///< The trace that goes on where a branch is taken; 0: none.
+    };
+    /// A way through the region: the first takes no conditional branch, the others begin where one
+    /// is taken.
+    struct Trace {
+        std::vector<Step> steps;
+        const Op* end = nullptr;  ///< Where it ends; null after a branch back.
     };
     struct Exit {
         Xbyak::Label label;
@@ -40,6 +48,7 @@ private:
         Xbyak::Label label;
         const Step* step = nullptr;
         bool conditional = false;
+        State state;
         std::vector<Pending> pending;
         std::vector<std::optional<Scalar>> assumed;  ///< In the order of assumed_.
         Xbyak::Label* partly = nullptr;              ///< The exit to the op itself.
@@ -48,13 +57,19 @@ private:
         Slot slot;
         u32 at;  ///< On the stack.
         u32 stride;
+        bool wide;
     };
+    using Wanted = std::map<Slot, bool>;  ///< Whether they have 64 bits.
 
     [[nodiscard]] Handler handler_of(const Op* op) const;
-    void find_path();
-    [[nodiscard]] std::set<Slot> find_wanted() const;
+    void find_traces();
+    /// Adds the steps from an op on.
+    void follow(Trace& trace, const Op* op, u32 before);
+    /// Values at the start of a trace that addresses are made of, or by which loops are counted.
+    [[nodiscard]] Wanted find_wanted(const Trace& trace) const;
     void emit_start(bool assume);
-    void emit_guard(Slot slot, u32 stride);
+    void emit_guard(Slot slot, u32 stride, bool wide);
+    void emit_trace(const Trace& trace);
     void emit_end();
     void emit_epilogue();
 
@@ -72,21 +87,36 @@ private:
     void emit_step(const Step& step);
     bool emit_scalar(const Step& step);
     void emit_rows(const Step& step);
+    void emit_predicate(const Step& step);
+    /// Conversions, products and sums of which a side doesn't have 32 bits.
+    bool emit_wide_scalar(const Step& step);
+    void emit_wide_rows(const Step& step);
+    /// Makes rax an index of 32 bits, after a test that the others of the warp don't wrap.
+    void emit_widened(const Scalar& index, bool is_signed, Xbyak::Label& exit);
     void emit_select(const Step& step);
     void emit_shuffle(const Step& step);
     void emit_call(const Step& step);
     void emit_access(const Step& step);
     void emit_address(const Step& step, const Scalar& index, u32 bytes);
+    void emit_note(const Step& step, bool run);
+    void emit_load(const Step& step, bool run);
+    void emit_store(const Step& step);
+    void emit_atomic(const Step& step);
     /// Makes eax the mask of the lanes for which a comparison holds, and stores it.
     void emit_comparison(const Step& step);
+    bool emit_number_comparison(const Step& step);
+    void emit_lanes(const Xbyak::Ymm& to, const Scalar& value, u32 q);
+    [[nodiscard]] bool is_first(const Step& step) const {
+        return &step == traces_.front().steps.data();
+    }
     void emit_branch(const Step& step);
     Taken& add_taken(const Step& step, bool conditional);
 
     const Regions& regions_;
     const Region& region_;
-    std::vector<Step> path_;
-    const Op* end_ = nullptr;  ///< Where the path ends; null after a branch back.
-    bool loops_ = false;       ///< A branch of the path leads to its first op.
+    std::deque<Trace> traces_;
+    std::size_t step_count_ = 0;
+    bool loops_ = false;  ///< A branch leads to the region's first op.
     std::vector<Assumed> assumed_;
     std::deque<Exit> exits_;
     std::deque<Taken> taken_;

@@ -8,7 +8,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t most_code = std::size_t{64} * 1024;
+constexpr std::size_t most_code = std::size_t{256} * 1024;
 
 constexpr Slot lane_slot = slot(Area::warp, laneid);
 
@@ -19,52 +19,63 @@ constexpr Area area_of(Slot slot) {
 }  // namespace
 
 Values::Values(const Code& code, const WarpContext& context)
-    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {}
+    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {
+    setDefaultJmpNEAR(true);
+}
 
 Xbyak::Address Values::memory_of(Slot slot, u32 bytes) const {
     const Xbyak::Reg64* const bases[] = {&r12, &r14, &r13, &r15};
     return ptr[*bases[slot >> area_shift] + ((slot & offset_mask) + bytes)];
 }
 
-std::optional<Scalar> Values::scalar(Slot slot) const {
+std::optional<Scalar> Values::scalar(Slot slot, bool wide) const {
     const u32 offset = slot & offset_mask;
-    if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, 0};
+    if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, 0, wide};
     if (area_of(slot) == Area::constants) {
-        u32 value = 0;
-        std::memcpy(&value, function.constant_base + offset, sizeof value);
-        return Scalar{Scalar::Place::constant, value, 0};
+        u64 value = 0;
+        std::memcpy(&value, function.constant_base + offset, wide ? 8 : 4);
+        return Scalar{Scalar::Place::constant, value, 0, wide};
     }
     if (slot == lane_slot) return Scalar{Scalar::Place::constant, 0, 1};
     const auto found = known_.find(slot);
-    if (found == known_.end()) return std::nullopt;
+    if (found == known_.end() || found->second.value.wide != wide) return std::nullopt;
     return found->second.value;
 }
 
 void Values::load_number(const Xbyak::Reg32& to, const Scalar& from) {
+    const Xbyak::Reg64 whole(to.getIdx());
+    const Xbyak::Reg& as = from.wide ? static_cast<const Xbyak::Reg&>(whole) : to;
     switch (from.place) {
         case Scalar::Place::stack:
-            mov(to, dword[rsp + from.at]);
+            mov(as, ptr[rsp + from.at]);
             break;
         case Scalar::Place::launch:
-            mov(to, dword[r13 + from.at]);
+            mov(as, ptr[r13 + from.at]);
             break;
         case Scalar::Place::constant:
-            mov(to, from.at);
+            mov(as, from.at);
             break;
     }
 }
 
-u32 Values::take_stack() {
+void Values::move_number(u32 from, u32 to, bool wide) {
+    const Xbyak::Reg& by = wide ? static_cast<const Xbyak::Reg&>(rax) : eax;
+    mov(by, ptr[rsp + from]);
+    mov(ptr[rsp + to], by);
+}
+
+u32 Values::take_stack(bool wide) {
+    if (wide) stack_ = (stack_ + 7) / 8 * 8;
     const u32 at = stack_;
-    stack_ += 4;
+    stack_ += wide ? 8 : 4;
     return at;
 }
 
-void Values::define_scalar(Slot slot, u32 stride) {
-    const u32 at = take_stack();
-    mov(dword[rsp + at], eax);
+void Values::define_scalar(Slot slot, u32 stride, bool wide) {
+    const u32 at = take_stack(wide);
+    mov(ptr[rsp + at], wide ? static_cast<const Xbyak::Reg&>(rax) : eax);
     forget(slot);
-    known_[slot] = {{Scalar::Place::stack, at, stride}, true};
+    known_[slot] = {{Scalar::Place::stack, at, stride, wide}, true};
 }
 
 void Values::assume_number(Slot slot, const Scalar& value, bool is_pending) {
@@ -85,7 +96,7 @@ Xbyak::Ymm Values::take(Slot slot, u32 q) {
 Xbyak::Ymm Values::quarter(Slot slot, u32 q) {
     const bool in_frame = area_of(slot) == Area::frame;
     const auto known = known_.find(slot);
-    const bool is_number = in_frame && known != known_.end();
+    const bool is_number = in_frame && known != known_.end() && !known->second.value.wide;
     const bool uniform = area_of(slot) == Area::launch || area_of(slot) == Area::constants ||
                          (is_number && known->second.value.stride == 0);
     const u32 key = uniform ? all_quarters : q;
@@ -129,6 +140,21 @@ void Values::forget_registers() noexcept {
     pinned_ = 0;
 }
 
+Values::State Values::state() const {
+    State now;
+    now.known = known_;
+    now.held = held_;
+    now.stack = stack_;
+    return now;
+}
+
+void Values::restore(const State& state) {
+    known_ = state.known;
+    held_ = state.held;
+    stack_ = state.stack;
+    pinned_ = 0;
+}
+
 std::vector<Values::Pending> Values::pending() const {
     std::vector<Pending> found;
     for (const auto& [slot, known] : known_)
@@ -137,6 +163,18 @@ std::vector<Values::Pending> Values::pending() const {
 }
 
 void Values::store_row(const Pending& one) {
+    if (one.value.wide) {
+        vpbroadcastq(ymm0, qword[rsp + one.value.at]);
+        for (u32 q = 0; q < 8; ++q) {
+            if (one.value.stride == 0) {
+                vmovdqa(memory_of(one.slot, 32 * q), ymm0);
+            } else {
+                vpaddq(ymm1, ymm0, wide_iota(one.value.stride, q));
+                vmovdqa(memory_of(one.slot, 32 * q), ymm1);
+            }
+        }
+        return;
+    }
     vpbroadcastd(ymm0, dword[rsp + one.value.at]);
     for (u32 q = 0; q < 4; ++q) {
         if (one.value.stride == 0) {
@@ -157,8 +195,15 @@ void Values::settle(Slot slot) {
 
 void Values::settle_and_forget(Slot slot, u32 bytes) {
     if (area_of(slot) != Area::frame) return;
+    // A row of wide numbers has 256 bytes.
+    const Slot wide_begin = slot < lanes * 8 ? 0 : slot - lanes * 8 + 1;
     const Slot begin = slot < lanes * 4 ? 0 : slot - lanes * 4 + 1;
-    for (auto at = known_.lower_bound(begin); at != known_.end() && at->first < slot + bytes;) {
+    for (auto at = known_.lower_bound(wide_begin);
+         at != known_.end() && at->first < slot + bytes;) {
+        if (at->first < begin && !at->second.value.wide) {
+            ++at;
+            continue;
+        }
         if (at->second.pending) store_row({at->first, at->second.value});
         at = known_.erase(at);
     }
@@ -172,11 +217,11 @@ void Values::forget(Slot slot) {
         if (one.slot == slot) one = {};
 }
 
-Xbyak::Label& Values::data(u32 stride, u32 q) {
-    return strides_[{stride, q}];
-}
 Xbyak::Address Values::iota(u32 stride, u32 q) {
-    return yword[rip + data(stride, q)];
+    return yword[rip + strides_[{stride, q}]];
+}
+Xbyak::Address Values::wide_iota(u32 stride, u32 q) {
+    return yword[rip + wide_strides_[{stride, q}]];
 }
 Xbyak::Address Values::lane_bits(u32 q) {
     return yword[rip + bits_ + static_cast<int>(32 * q)];
@@ -200,6 +245,11 @@ void Values::emit_data() {
         L(label);
         for (u32 i = 0; i < 8; ++i)
             dd(key.first * (8 * key.second + i));
+    }
+    for (auto& [key, label] : wide_strides_) {
+        L(label);
+        for (u32 i = 0; i < 4; ++i)
+            dq(u64{key.first} * (4 * key.second + i));
     }
     for (auto& [from, label] : permutations_) {
         L(label);

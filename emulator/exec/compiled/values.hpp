@@ -6,6 +6,7 @@
 
 #include "emulator/exec/compiled/region.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
@@ -14,12 +15,14 @@
 
 namespace lode::emulator::exec {
 
-/// A value of 32 bits in each lane: a number that the code computes, plus the lane times a stride.
+/// A value of 32 or 64 bits in each lane: a number that the code computes, plus the lane times a
+/// stride.
 struct Scalar {
     enum class Place : u8 { stack, launch, constant };
     Place place = Place::stack;
-    u32 at = 0;  ///< Offset on the stack or in the launch area; or the constant itself.
+    u64 at = 0;  ///< Offset on the stack or in the launch area; or the constant itself.
     u32 stride = 0;
+    bool wide = false;  ///< It has 64 bits.
 };
 
 /// Registers: rbx the context, r12 to r15 its areas, ymm4 to ymm14 quarters of rows (eight lanes),
@@ -30,14 +33,16 @@ public:
 
     /// Where a slot is in memory, `bytes` behind its first byte.
     [[nodiscard]] Xbyak::Address memory_of(Slot slot, u32 bytes = 0) const;
-    /// The slot's value as a number, if that is known.
-    [[nodiscard]] std::optional<Scalar> scalar(Slot slot) const;
-    /// Loads a number: its value in lane 0.
+    /// The slot's value as a number, if that is known. `wide`: the slot has 64 bits.
+    [[nodiscard]] std::optional<Scalar> scalar(Slot slot, bool wide = false) const;
+    /// Loads a number: its value in lane 0; of 64 bits into the whole register.
     void load_number(const Xbyak::Reg32& to, const Scalar& from);
-    /// Makes eax the value of a slot of the frame, in lane 0, with a stride.
-    void define_scalar(Slot slot, u32 stride);
-    /// A new place on the stack; nothing if there is none left.
-    [[nodiscard]] u32 take_stack();
+    /// Makes eax, or rax if `wide`, the value of a slot of the frame, in lane 0, with a stride.
+    void define_scalar(Slot slot, u32 stride, bool wide = false);
+    /// Copies a number between places on the stack; changes rax.
+    void move_number(u32 from, u32 to, bool wide);
+    /// A new place on the stack.
+    [[nodiscard]] u32 take_stack(bool wide);
     [[nodiscard]] bool is_full() const noexcept { return stack_ + 64 > scratch_begin; }
 
     /// A register that holds a quarter of a row. It is valid until the next release().
@@ -70,12 +75,20 @@ public:
     /// The value of a slot of the frame or of a warp's area is a number on the stack.
     void assume_number(Slot slot, const Scalar& value, bool is_pending);
 
-    static constexpr u32 stack_bytes = 1024;
+    /// What is known at one place in the code.
+    class State;
+    [[nodiscard]] State state() const;
+    /// Goes on as at another place; what was on the stack behind it is no longer needed.
+    void restore(const State& state);
+
     static constexpr u32 scratch_begin = 960;  ///< Behind the places of numbers.
+    static constexpr u32 scratch_bytes = 192;
+    static constexpr u32 stack_bytes = scratch_begin + scratch_bytes;
 
 protected:
-    /// 8 times 32 bits of data behind the code.
+    /// 8 times 32 bits of data behind the code; or 4 times 64 bits, the q-th of eight.
     Xbyak::Address iota(u32 stride, u32 q);
+    Xbyak::Address wide_iota(u32 stride, u32 q);
     Xbyak::Address lane_bits(u32 q);
     /// The last three bits of eight lanes, for vpermd.
     Xbyak::Address permutation(const u32* from);
@@ -99,15 +112,24 @@ private:
     static constexpr u32 register_end = 15;
     static constexpr u32 all_quarters = 4;
 
+public:
+    class State {
+        friend class Values;
+        std::map<Slot, Known> known;
+        std::array<Held, register_end> held;
+        u32 stack = 0;
+    };
+
+private:
+
     Xbyak::Ymm take(Slot slot, u32 q);
-    Xbyak::Label& data(u32 stride, u32 q);
 
     std::map<Slot, Known> known_;
-    Held held_[register_end];
+    std::array<Held, register_end> held_;
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;
     u32 stack_ = 0;
-    std::map<std::pair<u32, u32>, Xbyak::Label> strides_;
+    std::map<std::pair<u32, u32>, Xbyak::Label> strides_, wide_strides_;
     std::map<const u32*, Xbyak::Label> permutations_;
     Xbyak::Label nan_, bits_;
 };

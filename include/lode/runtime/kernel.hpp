@@ -224,7 +224,13 @@ public:
     /// The same with packed arguments. Errors also: invalid_argument unless their count, offsets
     /// and sizes match parameters(), where these are known.
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
-                                const PackedArguments& arguments) const;
+                                const PackedArguments& arguments) const {
+        if (arguments.fits_.get() != launchable_->number) [[unlikely]] {
+            if (Status fits = check_arguments(arguments); !fits) return fits;
+        }
+        return detail::launch_packed(*launchable_, stream.native(), stream.state(), shape,
+                                     arguments.data(), arguments.size_bytes());
+    }
 
     /// Loads the code onto the device now, so that the first launch doesn't have to: loading may
     /// wait for a running kernel. (cuFuncLoad; a driver before 12.4 has loaded it already.)
@@ -249,6 +255,10 @@ public:
     }
 
 private:
+    /// Compares packed arguments with the parameters, where these are known, and notes in them that
+    /// they fit.
+    [[nodiscard]] Status check_arguments(const PackedArguments& arguments) const;
+
     // Never null: all empty kernels share a state that no launch matches, so launches needn't check
     // for null.
     std::shared_ptr<const detail::KernelState> state_;

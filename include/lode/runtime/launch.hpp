@@ -5,6 +5,7 @@
 #include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,30 @@ struct ParameterSlot {
     friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
 };
 
+namespace detail {
+
+/// The number of a kernel, in memory that threads may share.
+class KernelNumber {
+public:
+    KernelNumber() = default;
+    KernelNumber(const KernelNumber& other) noexcept { set(other.get()); }
+    KernelNumber& operator=(const KernelNumber& other) noexcept {
+        set(other.get());
+        return *this;
+    }
+    ~KernelNumber() = default;
+
+    [[nodiscard]] std::uint64_t get() const noexcept {
+        return number_.load(std::memory_order_relaxed);
+    }
+    void set(std::uint64_t number) noexcept { number_.store(number, std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> number_{0};
+};
+
+}  // namespace detail
+
 /// Arguments packed into one buffer by the device's alignment rules, for callers that know types
 /// only at run time. Owns copies of the values. Not thread-safe.
 ///
@@ -123,8 +148,13 @@ public:
     [[nodiscard]] std::size_t size(std::size_t index) const { return slots_.at(index).size; }
 
 private:
+    friend class UntypedKernel;
+
     std::vector<std::byte> bytes_;
     std::vector<ParameterSlot> slots_;
+    /// The kernel whose parameters they were last compared with and fit; 0 for none. A launch of
+    /// the same kernel needn't compare again.
+    mutable detail::KernelNumber fits_;
 };
 
 }  // namespace lode

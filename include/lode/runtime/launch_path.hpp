@@ -108,6 +108,7 @@ struct LaunchableKernel {
     NativeFunction function = nullptr;        ///< In the device's context: faster than a CUkernel.
     DeviceState* device = nullptr;            ///< Null for an empty kernel.
     const std::string* breadcrumb = nullptr;  ///< The name, interned in the device.
+    std::uint64_t number = 0;                 ///< No other kernel's in this process; 0 if empty.
     LaunchLimits limits;
     /// Dynamic shared memory, in bytes, that needs no further opt-in.
     mutable std::atomic<std::uint32_t> shared_ready{0};
@@ -154,6 +155,17 @@ struct LaunchableKernel {
     }
     stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
     return success();
+}
+
+/// The same with a buffer of arguments whose offsets and sizes are the kernel's.
+[[nodiscard, gnu::always_inline]] inline Status launch_packed(
+    const LaunchableKernel& kernel, NativeStream stream, StreamState& stream_state,
+    const LaunchShape& shape, const void* buffer, std::size_t size) {
+    // CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE and _END, which only cuda.h can name.
+    void* packed[] = {reinterpret_cast<void*>(1), const_cast<void*>(buffer),
+                      reinterpret_cast<void*>(2), &size, nullptr};
+    return launch_inline(kernel, stream, stream_state, shape, nullptr,
+                         size == 0 ? nullptr : packed);
 }
 
 /// What every launch of a prepared launch reads.

@@ -72,8 +72,9 @@ struct VariantRow {
     std::string name;    ///< Unique in its family, without ':' and ',': LODE_FORCE_VARIANT uses it.
     std::string source;  ///< The name of its embedded source file.
     std::string kernel;  ///< The kernel's extern "C" name or its name expression.
-    VariantNeeds needs;  ///< What it requires of a device.
-    std::vector<Definition> definitions;  ///< Definitions for its compilation.
+    std::vector<std::string> helpers = {};  ///< Names of further kernels of its source, if any.
+    VariantNeeds needs;                     ///< What it requires of a device.
+    std::vector<Definition> definitions;    ///< Definitions for its compilation.
     /// The launch shape for a problem on a device; must be set.
     std::function<LaunchShape(const Problem&, const VariantDeviceProperties&)> shape;
     /// Why the row can't handle a problem, as a clause; nullopt if it can. If unset, it handles
@@ -81,6 +82,10 @@ struct VariantRow {
     std::function<std::optional<std::string>(const Problem&)> refuses;
     /// If not empty, the row is used only when forced; the clause says why.
     std::string caveat;
+    /// An estimate of the time that a problem takes on a device, in a unit that neighbouring rows
+    /// share. Neighbours with an estimate come in its order if the problem is known, else in the
+    /// table's; called for any problem and device.
+    std::function<double(const Problem&, const VariantDeviceProperties&)> estimate = {};
 
     /// The suffix that its compilation needs: that of `needs.arch`.
     [[nodiscard]] SuffixPolicy suffix() const noexcept;
@@ -89,7 +94,7 @@ struct VariantRow {
 /// A family of variants. A value; its files must outlive it, as embedded ones do.
 struct KernelFamily {
     std::string name;                     ///< LODE_FORCE_VARIANT uses it.
-    std::vector<VariantRow> rows;         ///< Best first; the last one is portable.
+    std::vector<VariantRow> rows;         ///< Best first, but see estimate; the last is portable.
     std::span<const EmbeddedFile> files;  ///< Sources, headers (.cuh) and precompiled cubins.
 
     /// The row of that name, valid as long as `rows` is unchanged; nullptr if there is none.
@@ -129,7 +134,8 @@ struct VariantRequest {
     std::string preferred = {};  ///< The name of the row to consider first; empty for none.
 };
 
-/// Chooses the first row that the device and the problem allow. A pure function.
+/// Chooses the best row that the device and the problem allow: the first one, or the one with the
+/// lowest estimate among its neighbours. A pure function.
 /// Errors: not_found for a forced name that doesn't exist, with the existing ones; not_supported
 /// for a forced row that can't run here, with the reason; unsupported_arch if no row can run, with
 /// every reason.

@@ -44,6 +44,7 @@ struct LoadedVariant {
     std::string family;                         ///< KernelFamily::name
     VariantRow row;                             ///< A copy of the row.
     UntypedKernel kernel;                       ///< The row's kernel.
+    std::vector<UntypedKernel> helpers;         ///< In the order of VariantRow::helpers.
     VariantDeviceProperties device_properties;  ///< Properties of the loader's device.
     std::vector<TargetStep> steps;              ///< The steps of the choice.
 
@@ -134,8 +135,10 @@ public:
 
 private:
     struct State;
-    [[nodiscard]] Result<UntypedKernel> load_row(const KernelFamily& family, const VariantRow& row,
-                                                 const VariantOptions& options) const;
+    /// The row's kernel and, behind it, its helpers.
+    [[nodiscard]] Result<std::vector<UntypedKernel>> load_row(const KernelFamily& family,
+                                                              const VariantRow& row,
+                                                              const VariantOptions& options) const;
     std::shared_ptr<State> state_;
 };
 

@@ -1,6 +1,7 @@
 // Every row of every family on the software device: forced, with poisoned outputs, against the
 // host's references; and what happens if a row can't be loaded.
 #include "base/file.hpp"
+#include "gemm/product.hpp"
 #include "lode_kernels/families.hpp"
 
 #include <lode/runtime/runtime.hpp>
@@ -50,8 +51,9 @@ struct Machine {
 };
 
 /// Whether the problem is small enough for the software device to run in a moment.
-bool is_small(const Problem& problem) {
+bool is_small(const lode::kernels::FamilyEntry& entry, const Problem& problem) {
     constexpr std::uint64_t most = 1 << 20;
+    if (entry.family.name == "histogram") return problem.x + problem.y <= most;
     return problem.x * problem.y * problem.z <= most;
 }
 
@@ -66,26 +68,31 @@ void run_row(const VariantLoader& loader, const lode::kernels::FamilyEntry& entr
     if (!workload) FAIL(workload.error().describe());
     const auto stream = loader.device().create_stream();
     REQUIRE(stream);
-    REQUIRE((*workload)->poison());
-    CHECK_FALSE((*workload)->check());
-    const auto launched = (*workload)->launch(variant, *stream);
-    if (!launched) FAIL(launched.error().describe());
-    const auto done = stream->sync();
-    if (!done) FAIL(done.error().describe());
-    const auto checked = (*workload)->check();
-    if (!checked) FAIL(checked.error().message);
+    // The second launch finds the state that the first one left behind.
+    for (int run = 0; run < 2; ++run) {
+        CAPTURE(run);
+        REQUIRE((*workload)->poison());
+        CHECK_FALSE((*workload)->check());
+        const auto launched = (*workload)->launch(variant, *stream);
+        if (!launched) FAIL(launched.error().describe());
+        const auto done = stream->sync();
+        if (!done) FAIL(done.error().describe());
+        const auto checked = (*workload)->check();
+        if (!checked) FAIL(checked.error().message);
+    }
 }
 
 /// Forces every row that the device may run; returns the names of those that ran. For the others
 /// the error must say that the emulator doesn't run them.
-std::set<std::string> run_every_row(const VariantLoader& loader) {
+std::set<std::string> run_every_row(const VariantLoader& loader, bool of_products) {
     std::set<std::string> ran;
     for (const auto& entry : lode::kernels::all()) {
+        if ((entry.folder == "gemm") != of_products) continue;
         for (const auto& row : entry.family.rows) {
             const std::string name = entry.family.name + ":" + row.name;
             CAPTURE(name);
             for (const auto& problem : entry.test_problems) {
-                if (!is_small(problem) ||
+                if (!is_small(entry, problem) ||
                     lode::refusal_of(row, loader.device_properties(), problem))
                     continue;
                 const auto variant =
@@ -105,17 +112,12 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
     return ran;
 }
 
-/// Checks that these rows run on an architecture, and no others: the portable ones and `more`.
-void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
-    std::set<std::string> expected{
-        "gemm:tiled",        "gemm_bf16:tiled", "histogram:global", "histogram:shared",
-        "reduce:shuffle",    "scan:serial",     "scan:warp",        "softmax:passes",
-        "softmax:registers", "softmax:warp",    "transpose:naive",  "transpose:padded",
-        "transpose:tiled",   "transpose:vec16", "vector:scalar",    "vector:vec16"};
-    expected.insert(more.begin(), more.end());
+/// Checks that these rows run on an architecture, and no others.
+void check_that_rows_run(const char* architecture, bool of_products,
+                         const std::set<std::string>& expected) {
     const Machine machine(architecture);
     if (!machine.compiles) return;
-    const auto ran = run_every_row(*machine.loader);
+    const auto ran = run_every_row(*machine.loader, of_products);
     for (const auto& name : expected) {
         CAPTURE(name);
         CHECK(ran.contains(name));
@@ -126,48 +128,176 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
     }
 }
 
+/// The same for all families but the matrix products: the portable rows and `more`.
+void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
+    std::set<std::string> expected;
+    const auto add = [&](std::initializer_list<const char*> families,
+                         std::initializer_list<const char*> rows) {
+        for (const std::string family : families) {
+            for (const char* row : rows)
+                expected.insert(family + ":" + row);
+        }
+    };
+    add({"histogram"}, {"global", "shared"});
+    add({"layer_norm", "softmax"}, {"passes", "registers", "registers_wide", "vec16"});
+    add({"reduce", "reduce_float", "reduce_int64"}, {"shuffle"});
+    add({"scan", "scan_float", "scan_int64"}, {"serial", "warp", "wave", "wave_small"});
+    add({"select"}, {"look_back", "small"});
+    add({"sort"}, {"portable"});
+    add({"transpose"}, {"any", "naive", "padded", "tiled", "vec16"});
+    add({"vector"}, {"scalar", "vec16"});
+    expected.insert(more.begin(), more.end());
+    // A family for each type has the same rows.
+    const auto copy_rows = [&](std::string_view family, std::initializer_list<const char*> copies) {
+        for (const std::string& name : std::set<std::string>(expected)) {
+            if (!name.starts_with(std::string(family) + ":")) continue;
+            for (const auto* copy : copies)
+                expected.insert(copy + name.substr(family.size()));
+        }
+    };
+    copy_rows("select",
+              {"select_float", "select_int64", "partition", "partition_float", "partition_int64"});
+    copy_rows("sort", {"sort_float", "sort_int64", "sort_pairs"});
+    check_that_rows_run(architecture, false, expected);
+}
+
+/// The same for the matrix products. `mma` says whether 16-bit products have that row, `wgmma`
+/// whether all have the rows of that source, `tcgen05` whether those of C = A · Bᵀ have that row.
+void check_products_of(const char* architecture, bool mma, bool wgmma, bool tcgen05) {
+    std::set<std::string> expected{"gemm:wmma"};
+    for (const auto& product : lode::kernels::gemm::products()) {
+        const std::string family(product.family);
+        expected.insert(family + ":tiled");
+        const bool halves = product.in.bytes == 2;
+        if (mma && halves) expected.insert(family + ":mma");
+        if (tcgen05 && halves && !product.a_m_major && !product.b_n_major)
+            expected.insert(family + ":tcgen05");
+        if (!wgmma) continue;
+        for (const auto& row : lode::kernels::gemm::rows_of(product)) {
+            if (lode::kernels::gemm::tile_of(row) != nullptr)
+                expected.insert(family + ":" + row.name);
+        }
+    }
+    check_that_rows_run(architecture, true, expected);
+}
+
 }  // namespace
 
 TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
-    check_rows_of("sm_75", {"gemm:wmma"});
+    check_rows_of("sm_75", {});
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
-                            "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
-                            "histogram:cluster", "scan:bulk_copy", "vector:bulk_copy"});
+    check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
+                            "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
+                            "softmax:cluster", "sort:bulk_copy", "sort:medium", "sort:onesweep",
+                            "sort:small", "vector:bulk_copy"});
 }
 
-TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
+TEST_CASE("emulated kernels: every row of every product for 7.5 runs and is correct") {
+    check_products_of("sm_75", false, false, false);
+}
+
+TEST_CASE("emulated kernels: every row of every product for 9.0 runs and is correct") {
+    check_products_of("sm_90", true, true, false);
+}
+
+TEST_CASE("emulated kernels: every row of every product for 10.0 runs and is correct") {
+    check_products_of("sm_100", true, false, true);
+}
+
+TEST_CASE("emulated kernels: every row of every product for 12.0 runs and is correct") {
+    check_products_of("sm_120", true, false, false);
+}
+
+namespace {
+
+/// Runs rows of gemm_sm90a.cu with every check and in shuffled order: those of this name, or all if
+/// it is empty.
+void check_wgmma_rows_of(const char* family, std::string_view name) {
     // Read when the driver is opened; ctest runs each case in a process of its own.
     ::setenv("LODE_EMULATOR_CHECK", "all", 1);
     ::setenv("LODE_EMULATOR_SEED", "3", 1);
     const Machine machine("sm_90");
     if (!machine.compiles) return;
+    const auto& entry = *lode::kernels::find(family);
+    const auto load = [&](const lode::VariantRow& row, const Problem& problem) {
+        auto variant = machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
+        if (!variant) FAIL(variant.error().describe());
+        return *std::move(variant);
+    };
     unsigned ran = 0;
-    for (const auto& entry : lode::kernels::all()) {
+    for (const auto& row : entry.family.rows) {
+        if (lode::kernels::gemm::tile_of(row) == nullptr || (!name.empty() && row.name != name))
+            continue;
+        CAPTURE(row.name);
+        const auto refuses = [&](const Problem& problem) {
+            return lode::refusal_of(row, machine.loader->device_properties(), problem).has_value();
+        };
         for (const auto& problem : entry.test_problems) {
-            if (!entry.family.name.starts_with("gemm") || !is_small(problem)) continue;
-            const auto variant =
-                machine.loader->load(entry.family, {.problem = problem, .forced = "wgmma"});
-            if (!variant || variant->row.name != "wgmma") continue;
-            run_row(*machine.loader, entry, *variant, problem);
+            if (!is_small(entry, problem) || refuses(problem)) continue;
+            run_row(*machine.loader, entry, load(row, problem), problem);
             ++ran;
         }
+        // As if the device had four multiprocessors: a block has several tiles.
+        const Problem several{264, 264, 48};
+        if (refuses(several)) continue;
+        auto variant = load(row, several);
+        variant.device_properties.multiprocessors = 4;
+        CHECK(variant.shape(several).grid.x <= 4);
+        run_row(*machine.loader, entry, variant, several);
     }
     CHECK(ran >= 2);
 }
 
+}  // namespace
+
+TEST_CASE("emulated kernels: the checks find nothing in the row wgmma, in shuffled order") {
+    check_wgmma_rows_of("gemm_bf16_tn", "wgmma");
+}
+
+TEST_CASE("emulated kernels: the checks find nothing in every row of every product by wgmma") {
+    for (const char* family : {"gemm", "gemm_bf16_silu", "gemm_bf16_tn", "gemm_fp8"})
+        check_wgmma_rows_of(family, {});
+}
+
+TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled order") {
+    ::setenv("LODE_EMULATOR_CHECK", "race,init", 1);
+    ::setenv("LODE_EMULATOR_SEED", "5", 1);
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    constexpr std::uint64_t most = 50000;
+    unsigned ran = 0;
+    for (const char* name : {"sort", "sort_pairs", "select", "partition_int64"}) {
+        const auto& entry = *lode::kernels::find(name);
+        for (const auto& row : entry.family.rows) {
+            for (const auto& problem : entry.test_problems) {
+                if (problem.x > most) continue;
+                CAPTURE(name);
+                CAPTURE(row.name);
+                const auto variant =
+                    machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
+                if (!variant) FAIL(variant.error().describe());
+                run_row(*machine.loader, entry, *variant, problem);
+                ++ran;
+            }
+        }
+    }
+    CHECK(ran >= 40);
+}
+
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
-    check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
-                             "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
-                             "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
+    check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
+                             "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
+                             "softmax:cluster", "sort:bulk_copy", "sort:medium", "sort:onesweep",
+                             "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
-    check_rows_of("sm_120", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
-                             "reduce:cluster", "vector:bulk_copy"});
+    check_rows_of("sm_120",
+                  {"reduce:redux", "reduce:cluster", "select:bulk_copy", "softmax:cluster",
+                   "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 namespace {
@@ -255,6 +385,87 @@ TEST_CASE("emulated kernels: a row that doesn't compile is followed by the next,
     REQUIRE_FALSE(strict);
     CHECK(strict.error().code == Errc::compile_failed);
     CHECK(strict.error().log.find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("emulated kernels: a row's helpers are loaded, and a missing one is a failure to load") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    constexpr lode::EmbeddedFile files[] = {
+        {"two.cu",
+         "extern \"C\" __global__ void set(int* to) { *to = 20; }\n"
+         "extern \"C\" __global__ void add(int* to) { *to += 1; }\n"}};
+    lode::KernelFamily family{"two", {}, files};
+    for (const char* helper : {"subtract", "set"}) {
+        lode::VariantRow row;
+        row.name = helper;
+        row.source = "two.cu";
+        row.kernel = "add";
+        row.helpers = {helper};
+        row.needs.arch = *lode::Arch::parse("sm_75");
+        row.shape = [](const Problem&, const lode::VariantDeviceProperties&) {
+            return lode::LaunchShape{};
+        };
+        family.rows.push_back(std::move(row));
+    }
+    const auto variant = machine.loader->load(family);
+    if (!variant) FAIL(variant.error().describe());
+    CHECK(variant->row.name == "set");
+    CHECK(machine.loader->counters().fallbacks == 1);
+    const auto forced = machine.loader->load(family, {.forced = "subtract"});
+    REQUIRE_FALSE(forced);
+    CHECK(forced.error().message.find("subtract") != std::string::npos);
+
+    REQUIRE(variant->helpers.size() == 1);
+    CHECK(variant->helpers[0].name() == "set");
+    const auto stream = machine.loader->device().create_stream();
+    REQUIRE(stream);
+    const auto to = machine.loader->device().upload(std::vector<int>(1));
+    REQUIRE(to);
+    int* address = to->data();
+    void* arguments[] = {&address};
+    REQUIRE(variant->helpers[0].launch(*stream, variant->shape({}), arguments));
+    REQUIRE(variant->kernel.launch(*stream, variant->shape({}), arguments));
+    REQUIRE(stream->sync());
+    CHECK(to->to_vector().value()[0] == 21);
+}
+
+TEST_CASE("emulated kernels: a user's predicate is compiled into every row of the selection") {
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    const auto& family = lode::kernels::find("select")->family;
+    const auto& device = machine.loader->device();
+    constexpr int n = 5000;
+    std::vector<int> values(n);
+    std::vector<int> wanted;
+    for (int i = 0; i < n; ++i) {
+        values[static_cast<std::size_t>(i)] = i - n / 2;
+        if ((i - n / 2) % 3 == 0) wanted.push_back(i - n / 2);
+    }
+    for (const auto& row : family.rows) {
+        CAPTURE(row.name);
+        lode::VariantOptions options{.problem = Problem{n}, .forced = row.name};
+        options.compile.definitions = {{"SELECT_PREDICATE", "x % 3 == 0"}};
+        const auto variant = machine.loader->load(family, options);
+        if (!variant) FAIL(variant.error().describe());
+        const auto from = device.upload(values);
+        const auto to = device.upload(std::vector<int>(n));
+        const auto count = device.upload(std::vector<unsigned>(1));
+        const auto state = device.upload(std::vector<unsigned long long>(n));
+        const auto stream = device.create_stream();
+        REQUIRE(stream);
+        const int* from_address = from->data();
+        int* to_address = to->data();
+        unsigned* count_address = count->data();
+        unsigned long long* state_address = state->data();
+        unsigned long long size = n;
+        void* arguments[] = {&from_address, &to_address, &count_address, &state_address, &size};
+        REQUIRE(variant->kernel.launch(*stream, variant->shape({n}), arguments));
+        REQUIRE(stream->sync());
+        CHECK(count->to_vector().value()[0] == wanted.size());
+        auto selected = to->to_vector().value();
+        selected.resize(wanted.size());
+        CHECK(selected == wanted);
+    }
 }
 
 TEST_CASE("emulated kernels: a forced row that was only compiled says so when it is loaded") {

@@ -1,7 +1,7 @@
 #include "lode_kernels/families.hpp"
 
 #include "base/file.hpp"
-#include "gemm/half.hpp"
+#include "gemm/elements.hpp"
 
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/variants.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("kernel families: every table is complete, and the last row handles ev
         CHECK(lode::kernels::find(entry.family.name) == &entry);
         CHECK(entry.family.rows.back().needs.arch == *Arch::parse("sm_75"));
     }
-    CHECK(names.size() == 8);
+    CHECK(names.size() == 32);
     CHECK(lode::kernels::find("gone") == nullptr);
 }
 
@@ -138,11 +138,12 @@ TEST_CASE("kernel families: the best row by device") {
         const char* chosen;
     };
     constexpr Row rows[] = {
-        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},        {"gemm", 90, "wgmma"},
-        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"},  {"reduce", 89, "redux"},
-        {"reduce", 90, "redux"},    {"vector", 90, "vec16"},    {"gemm_bf16", 75, "tiled"},
-        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},       {"scan", 90, "bulk_copy"},
-        {"softmax", 90, "warp"},    {"histogram", 75, "shared"}};
+        {"gemm", 75, "wmma"},         {"gemm", 86, "mma"},         {"gemm", 90, "wgmma"},
+        {"gemm", 120, "mma"},         {"reduce", 75, "shuffle"},   {"reduce", 89, "redux"},
+        {"reduce", 90, "redux"},      {"vector", 90, "vec16"},     {"gemm_bf16", 75, "tiled"},
+        {"transpose", 75, "vec16"},   {"scan", 75, "wave_small"},  {"scan", 90, "wave_small"},
+        {"softmax", 90, "registers"}, {"histogram", 75, "shared"}, {"sort", 75, "portable"},
+        {"sort", 86, "small"},        {"select", 80, "small"},     {"select", 90, "small"}};
     for (const auto& row : rows) {
         CAPTURE(row.family);
         CAPTURE(row.device);
@@ -166,21 +167,48 @@ TEST_CASE("kernel families: embedded files are the files of the tree, byte by by
     }
 }
 
-TEST_CASE("kernel families: vector, transpose and softmax compile for every target") {
-    for (const char* name : {"vector", "transpose", "softmax"})
+TEST_CASE("kernel families: vector and transpose compile for every target") {
+    for (const char* name : {"vector", "transpose"})
         check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
 }
 
-TEST_CASE("kernel families: reduce, scan and histogram compile for every target") {
-    for (const char* name : {"reduce", "scan", "histogram"})
+TEST_CASE("kernel families: softmax and layer_norm compile for every target") {
+    for (const char* name : {"softmax", "layer_norm"})
         check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
 }
 
+TEST_CASE("kernel families: reduce and histogram compile for every target") {
+    for (const char* name : {"reduce", "reduce_float", "reduce_int64", "histogram"})
+        check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
+}
+
+TEST_CASE("kernel families: scan compiles for every target") {
+    for (const char* name : {"scan", "scan_float", "scan_int64"})
+        check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
+}
+
+TEST_CASE("kernel families: sort and sort_pairs compile for every target") {
+    for (const char* name : {"sort", "sort_pairs"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
+TEST_CASE("kernel families: sort_float and sort_int64 compile for every target") {
+    for (const char* name : {"sort_float", "sort_int64"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
+TEST_CASE("kernel families: selections and partitions compile for every target") {
+    for (const char* name : {"select", "select_float", "select_int64", "partition",
+                             "partition_float", "partition_int64"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
 TEST_CASE("kernel families: gemm_bf16 compiles for every target") {
     check_that_rows_compile("gemm_bf16", {"sm_86", "sm_90", "sm_121"});
 }
 TEST_CASE("kernel families: gemm compiles for every target") {
     check_that_rows_compile("gemm", {"sm_86", "sm_90", "sm_121"});
+}
+TEST_CASE("kernel families: gemm_bf16_tn and gemm_fp8 compile for every target") {
+    check_that_rows_compile("gemm_bf16_tn", {"sm_121"});
+    check_that_rows_compile("gemm_fp8", {"sm_121"});
 }
 
 TEST_CASE("half precision: known values") {
@@ -195,16 +223,33 @@ TEST_CASE("half precision: known values") {
     CHECK(std::isnan(half_to_float(0x7e00)));
     CHECK(lode::kernels::bfloat16_to_float(0x3f80) == 1.0F);
     CHECK(lode::kernels::bfloat16_to_float(0xc040) == -3.0F);
-    for (const auto& format : {lode::kernels::float16, lode::kernels::bfloat16}) {
+    using lode::kernels::e4m3_to_float;
+    CHECK(e4m3_to_float(0x38) == 1.0F);
+    CHECK(e4m3_to_float(0xc0) == -2.0F);
+    CHECK(e4m3_to_float(0x7e) == 448.0F);
+    CHECK(e4m3_to_float(0x01) == 0x1p-9F);
+    CHECK(e4m3_to_float(0x08) == 0x1p-6F);
+    CHECK(std::isnan(e4m3_to_float(0xff)));
+    for (const auto& format :
+         {lode::kernels::float16, lode::kernels::bfloat16, lode::kernels::e4m3}) {
         CAPTURE(format.fraction_bits);
         CHECK(format.to_float(format.quarter) == 0.25F);
         CHECK(std::isnan(format.to_float(format.not_a_number)));
-        std::set<std::uint16_t> different;
-        for (const auto half : lode::kernels::random_halves(format, 1000, 7)) {
-            CHECK(std::abs(format.to_float(half)) >= 0.25F);
-            CHECK(std::abs(format.to_float(half)) < 1.0F);
-            different.insert(half);
+        std::set<float> different;
+        for (const auto bits : lode::kernels::random_elements<std::uint16_t>(format, 1000, 7)) {
+            if (format.bytes == 1) continue;
+            const float value = format.to_float(bits);
+            CHECK(std::abs(value) >= 0.25F);
+            CHECK(std::abs(value) < 1.0F);
+            different.insert(value);
         }
-        CHECK(different.size() > 200);
+        for (const auto bits : lode::kernels::random_elements<std::uint8_t>(format, 1000, 7)) {
+            if (format.bytes == 2) continue;
+            const float value = format.to_float(bits);
+            CHECK(std::abs(value) >= 0.25F);
+            CHECK(std::abs(value) < 1.0F);
+            different.insert(value);
+        }
+        CHECK(different.size() >= (format.bytes == 1 ? 32 : 200));
     }
 }

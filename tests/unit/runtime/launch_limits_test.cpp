@@ -260,6 +260,30 @@ TEST_CASE("launch: untyped arguments are counted, packed ones measured") {
     CHECK(machine.driver.launches().empty());
 }
 
+TEST_CASE("launch: packed arguments are compared again with another kernel and when they grow") {
+    FakeMachine machine;
+    const auto kernel = machine.kernel("k(.param .u32 n, .param .u64 p)");
+    const auto other = machine.kernel("other(.param .u64 p)");
+    const auto stream = require(machine.device().create_stream());
+    PackedArguments arguments;
+    require(arguments.add(1));
+    require(arguments.add(std::uint64_t{2}));
+    for (int round = 0; round < 2; ++round) {
+        require(kernel.launch(stream, LaunchShape{}, arguments));
+        CHECK(require_error(other.launch(stream, LaunchShape{}, arguments)).code ==
+              Errc::invalid_argument);
+    }
+    const PackedArguments copy = arguments;
+    require(kernel.launch(stream, LaunchShape{}, copy));
+    require(arguments.add(3));
+    CHECK(require_error(kernel.launch(stream, LaunchShape{}, arguments)).code ==
+          Errc::invalid_argument);
+    CHECK(require_error(UntypedKernel().launch(stream, LaunchShape{}, arguments)).code ==
+          Errc::invalid_argument);
+    CHECK(machine.driver.launches().size() == 3);
+    CHECK(machine.driver.launches().back().argument<std::uint64_t>(1) == 2);
+}
+
 TEST_CASE("launch: the driver's refusal names the launch") {
     Bench bench;
     bench.machine.driver.fail_always("cuLaunchKernel", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);

@@ -153,6 +153,35 @@ TEST_CASE("variants: eligible rows leave out caveats and refusals") {
           std::vector<std::size_t>{5});
 }
 
+TEST_CASE("variants: neighbours with an estimate come in its order if the problem is known") {
+    auto family = make_family();
+    const auto cost = [](double start, double each) {
+        return [=](const Problem& problem, const VariantDeviceProperties&) {
+            return start + each * static_cast<double>(problem.x);
+        };
+    };
+    // Of 9.0: wgmma, cluster and stages are neighbours, aligned and portable stay behind them.
+    family.rows[1].estimate = cost(1000, 1);
+    family.rows[2].estimate = cost(100, 2);
+    family.rows[3].estimate = cost(10, 4);
+    const auto properties = properties_of(90);
+    const auto chosen = [&](std::optional<Problem> problem) {
+        const auto choice = select(family, properties, {.problem = problem});
+        REQUIRE(choice);
+        return family.rows[choice->row].name;
+    };
+    CHECK(chosen(std::nullopt) == "wgmma");
+    CHECK(chosen(Problem{10'000}) == "wgmma");
+    CHECK(chosen(Problem{100}) == "cluster");
+    CHECK(chosen(Problem{1}) == "stages");
+    using Rows = std::vector<std::size_t>;
+    CHECK(lode::eligible_rows(family, properties) == Rows{1, 2, 3, 4, 5});
+    CHECK(lode::eligible_rows(family, properties, Problem{4}) == Rows{3, 2, 1, 4, 5});
+    // A row between them ends the neighbourhood.
+    family.rows[2].estimate = nullptr;
+    CHECK(lode::eligible_rows(family, properties, Problem{4}) == Rows{1, 2, 3, 4, 5});
+}
+
 TEST_CASE("variants: the text of LODE_FORCE_VARIANT") {
     CHECK(*forced_row("sum:cluster", "sum") == "cluster");
     CHECK(*forced_row("gemm:wmma,sum:cluster", "sum") == "cluster");

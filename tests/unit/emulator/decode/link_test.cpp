@@ -149,3 +149,30 @@ TEST_CASE("ptx link: a text with an error is named, and the others still link") 
     CHECK(link.complete() == "");
     CHECK(link.result().find(".entry k") != std::string::npos);
 }
+
+TEST_CASE("ptx link: a text of a newer version links if all of it is understood") {
+    Link link(own_version);
+    CHECK(link.add(".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n",
+                   "newer.ptx") == "");
+    CHECK(link.add(".version 9.5\n.target sm_90\nwhatever PTX 9.5 brings\n", "unknown.ptx") ==
+          "'unknown.ptx', PTX line 3: The PTX has version 9.5; the driver supports at most 9.0. "
+          "'whatever' isn't a directive.");
+    CHECK(link.complete() == "");
+    CHECK(link.result().starts_with(".version 9.5\n"));
+    CHECK(Link(804).add(".version 8.5\n.target sm_90\n", "newer.ptx") ==
+          "'newer.ptx', PTX line 1: The PTX has version 8.5; the driver supports at most 8.4.");
+}
+
+TEST_CASE("ptx link: a variable and another kernel have the address of a kernel") {
+    Link link(own_version);
+    CHECK(link.add(
+              text_for(".weak .entry k(.param .u64 k_param_0);\n"
+                       ".visible .global .align 8 .u64 table = k;\n"
+                       ".weak .entry k(.param .u64 k_param_0) .maxntid 32, 1, 1 { ret; }\n"
+                       ".visible .entry first { ret; }\n"
+                       ".visible .entry taker {\n .reg .b64 %a;\n mov.u64 %a, first;\n ret;\n}\n"),
+              "kernels.ptx") == "");
+    CHECK(link.complete() == "");
+    CHECK(link.result().find(".maxntid") != std::string::npos);
+    CHECK(link.result().find(".maxntid") == link.result().rfind(".maxntid"));
+}

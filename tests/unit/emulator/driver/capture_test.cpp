@@ -137,6 +137,15 @@ TEST_CASE("emulator capture: events fork to another stream and join it") {
         CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
         CHECK(id != 0);
         CHECK(count == 2);
+        const CUgraphEdgeData* edges = nullptr;
+        CHECK(CU(cuStreamGetCaptureInfo, 12030)(bench.origin, &status, &id, nullptr, &nodes, &edges,
+                                                &count) == CUDA_SUCCESS);
+        REQUIRE(edges != nullptr);
+        for (std::size_t i = 0; i < count; ++i) {
+            CHECK(edges[i].from_port == 0);
+            CHECK(edges[i].to_port == 0);
+            CHECK(edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+        }
         REQUIRE(bench.end() == CUDA_SUCCESS);
         CHECK(bench.status(bench.fork) == CU_STREAM_CAPTURE_STATUS_NONE);
         bench.run_and_destroy();
@@ -327,4 +336,30 @@ TEST_CASE("emulator capture: a destroyed stream ends its capture") {
     CUdeviceptr memory = 0;
     CHECK(CU(cuMemAlloc, 3020)(&memory, 16) == CUDA_SUCCESS);
     CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator capture: a forked stream may be destroyed once it has joined") {
+    const Machine machine;
+    const Current scope;
+    CaptureBench bench;
+    CUstream fork = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&fork, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    bench.begin();
+    CHECK(bench.record(bench.forked, bench.origin) == CUDA_SUCCESS);
+    CHECK(bench.wait(fork, bench.forked) == CUDA_SUCCESS);
+    CHECK(bench.fill(fork, 0, 1) == CUDA_SUCCESS);
+    bool joins = false;
+    SUBCASE("joined") {
+        joins = true;
+        CHECK(bench.record(bench.joined, fork) == CUDA_SUCCESS);
+        CHECK(bench.wait(bench.origin, bench.joined) == CUDA_SUCCESS);
+    }
+    SUBCASE("not joined") {}
+    CHECK(CU(cuStreamDestroy, 4000)(fork) == CUDA_SUCCESS);
+    CHECK(bench.fill(bench.origin, 1, 2) == CUDA_SUCCESS);
+    CHECK(bench.end() == (joins ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED));
+    if (!joins) return;
+    bench.run_and_destroy();
+    CHECK(bench.word(0) == 1);
+    CHECK(bench.word(1) == 2);
 }

@@ -1,6 +1,7 @@
 #include "emulator/driver/function_properties.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #if __has_include(<cuda_occupancy.h>)
@@ -48,19 +49,24 @@ TEST_CASE("emulator occupancy: worked examples") {
     CHECK(blocks(16, 0, 0) == 0);
 }
 
-TEST_CASE(
-    "emulator occupancy: the dynamic shared memory for a number of blocks lets that many fit") {
-    for (const Profile& profile : profiles()) {
-        const KernelInfo info = needing(32, 1000);
+TEST_CASE("emulator occupancy: the dynamic shared memory for a number of blocks is an H100's") {
+    // As an H100 answers (driver 580): equal parts of the multiprocessor's memory, without what the
+    // driver reserves in each block, and within what the kernel has opted in to.
+    constexpr int answers[] = {232448, 116736, 77824, 58368, 46592, 38912, 33280, 29184};
+    const Profile& hopper = *find_profile({9, 0});
+    const KernelInfo info = needing(16, 0);
+    FunctionSettings settings;
+    for (const int limit : {-1, 49152, 57344, 115712, 232448}) {
+        settings.max_dynamic_shared = limit;
         for (int blocks = 1; blocks <= 8; ++blocks) {
-            const auto bytes = dynamic_shared_for(profile, info, blocks, 64);
+            const auto bytes = dynamic_shared_for(hopper, info, settings, blocks, 256);
             REQUIRE(bytes.has_value());
-            FunctionSettings settings;
-            settings.max_dynamic_shared = static_cast<int>(*bytes);
-            CHECK(blocks_per_multiprocessor(profile, info, settings, 64, *bytes) >= blocks);
+            CHECK(*bytes == static_cast<std::size_t>(
+                                std::min(answers[blocks - 1], limit < 0 ? 49152 : limit)));
         }
-        CHECK(!dynamic_shared_for(profile, info, 100, 64).has_value());
     }
+    for (const Profile& profile : profiles())
+        CHECK(!dynamic_shared_for(profile, info, settings, 100, 64).has_value());
 }
 
 #ifdef LODE_HAVE_OCCUPANCY_HEADER
@@ -148,7 +154,7 @@ TEST_CASE("emulator occupancy: through the driver's entry points") {
     std::size_t bytes = 0;
     CHECK(CU(cuOccupancyAvailableDynamicSMemPerBlock, 10020)(&bytes, function, 2, 256) ==
           CUDA_SUCCESS);
-    CHECK(bytes == 113 * 1024);
+    CHECK(bytes == 48 * 1024);  // The kernel has opted in to no more.
 }
 
 }  // namespace lode::emulator::driver

@@ -17,11 +17,14 @@ constexpr unsigned threads = 128;
 constexpr unsigned blocks = 3;
 constexpr unsigned words = 8 * threads * blocks;
 
-/// Random straight code with loads, stores, comparisons, guarded instructions and a loop. All
-/// accesses are inside `words` words, or may be far outside if `faults`.
+enum class Wrong { nothing, faults, races };
+
+/// Random straight code with loads, stores, comparisons, guarded instructions, forward branches and
+/// a loop. Accesses are inside `words` words, or may be far outside (`faults`), or may be those of
+/// other threads and of memory that nothing has written (`races`).
 class RandomKernel {
 public:
-    RandomKernel(unsigned seed, bool faults) : random_(seed), faults_(faults) {}
+    RandomKernel(unsigned seed, Wrong wrong) : random_(seed), wrong_(wrong) {}
 
     std::string text() {
         std::string body =
@@ -36,9 +39,21 @@ public:
             body += fmt::format("mov.u32 %r{}, {};\n", k, number());
         for (unsigned k = 0; k < 12; ++k)
             body += fmt::format("mov.f32 %f{}, 0f{:08x};\n", k, real());
+        body += "mov.u32 %r26, bins;\nand.b32 %r28, %r2, 63;\nshl.b32 %r28, %r28, 2;\n"
+                "add.s32 %r28, %r26, %r28;\nst.shared.u32 [%r28], 0;\nbar.sync 0;\n";
         body += "mov.u32 %r30, 0;\nLoop:\n";
-        for (int k = 0; k < 40; ++k)
+        for (int k = 0; k < 40; ++k) {
+            if (k % 10 == 3) {
+                body += fmt::format("@{} bra Skip{};\n", p(), k);
+                diverges_ = true;
+            }
             body += instruction();
+            if (k % 10 == 6) {
+                body += fmt::format("Skip{}:\n", k - 3);
+                diverges_ = false;
+            }
+            if (wrong_ == Wrong::races && k % 20 == 9) body += "bar.sync 0;\n";
+        }
         body += fmt::format("add.s32 %r30, %r30, 1;\nsetp.lt.s32 %p7, %r30, {};\n@%p7 bra Loop;\n",
                             1 + pick(4));
         for (int k = 0; k < 15; ++k)
@@ -54,7 +69,8 @@ public:
         body +=
             "mul.wide.s32 %rd9, %r5, 4;\nadd.s64 %rd9, %rd2, %rd9;\nst.global.u32 [%rd9], %r31;\n";
         return ptx_kernel(".param .u64 in, .param .u64 out, .param .u32 n", body,
-                          ".shared .align 4 .b8 tile[1024];\n");
+                          ".shared .align 4 .b8 tile[1024];\n"
+                          ".shared .align 4 .b8 bins[256];\n");
     }
 
 private:
@@ -86,9 +102,9 @@ private:
         // The next number makes each address a register of its own, as compilers write them.
         const unsigned at = next_;
         next_ = next_ == 26 ? 10 : next_ + 2;
-        const unsigned offset = faults_ && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
+        const unsigned offset = wrong_ == Wrong::faults && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
         const unsigned scale = pick(6) == 0 ? 8 : 4;
-        switch (pick(5)) {
+        switch (pick(wrong_ == Wrong::races ? 14 : 10)) {
             case 0:
                 return fmt::format(
                     "mul.wide.s32 %rd{0}, {1}, {2};\nadd.s64 %rd{3}, %rd1, %rd{0};\n"
@@ -112,6 +128,55 @@ private:
                     "and.b32 %r28, {}, 255;\nmul.wide.u32 %rd{}, %r28, 4;\n"
                     "add.s64 %rd{}, %rd1, %rd{};\nld.global.u32 {}, [%rd{}];\n",
                     r(), at, at + 1, at, to(), at + 1);
+            case 4:
+                return fmt::format(
+                    "cvt.s64.s32 %rd{0}, {1};\nadd.s64 %rd{2}, %rd1, %rd{0};\n"
+                    "ld.global.u{3} %rs{4}, [%rd{2}+{5}];\nmul.wide.u16 {6}, %rs{4}, 40;\n",
+                    at, scale == 8 ? "%r5" : "%r3", at + 1, 8, pick(8), pick(40), to());
+            case 5:
+                // Addresses that are no array's element.
+                return fmt::format(
+                    "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd1, %rd{0};\n"
+                    "cvt.s64.s32 %rd28, %r3;\nshl.b64 %rd29, %rd28, 2;\n"
+                    "mad.wide.s32 %rd{2}, %r3, 8, %rd{2};\nadd.s64 %rd{2}, %rd{2}, %rd29;\n"
+                    "ld.global.u32 {3}, [%rd{2}];\n",
+                    at, index(), at + 1, to());
+            case 6:
+                return fmt::format(
+                    "mul.wide.s32 %rd{0}, {1}, 8;\nadd.s64 %rd{2}, %rd1, %rd{0};\n"
+                    "ld.global.u64 %rd28, [%rd{2}];\ncvt.u32.u64 {3}, %rd28;\n",
+                    at, index(), at + 1, to());
+            case 7:
+                return fmt::format(
+                           "and.b32 %r28, {}, 63;\nshl.b32 %r28, %r28, 2;\n"
+                           "add.s32 %r28, %r26, %r28;\n",
+                           r()) +
+                       (pick(2) == 0 ? "red.shared.add.u32 "
+                                     : fmt::format("atom.shared.add.u32 {}, ", to())) +
+                       fmt::format("[%r28], {};\n", source());
+            case 8:
+                return fmt::format(
+                    "shl.b32 %r28, %r2, 2;\nmov.u32 %r27, tile;\nadd.s32 %r28, %r27, %r28;\n"
+                    "st.shared.u32 [%r28], {};\nld.shared.u32 {}, [%r28];\n",
+                    r(), to());
+            case 10:
+                return fmt::format(
+                    "shl.b32 %r28, %r2, 2;\nmov.u32 %r27, tile;\nadd.s32 %r28, %r27, %r28;\n"
+                    "ld.shared.u32 {}, [%r28+{}];\n",
+                    to(), 4 * pick(33));
+            case 11:
+            case 12:
+                // What other threads store, or nobody.
+                return fmt::format(
+                    "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd2, %rd{0};\n"
+                    "ld.global.u32 {3}, [%rd{2}+{4}];\n",
+                    at, index(), at + 1, to(),
+                    threads * blocks * 4 * (1 + pick(5)) + 4 * pick(40));
+            case 13:
+                return fmt::format(
+                    "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd2, %rd{0};\n"
+                    "st.global.u32 [%rd{2}+{4}], {3};\n",
+                    at, index(), at + 1, r(), threads * blocks * 4 * (1 + pick(5)) + 4 * pick(17));
             default:
                 return fmt::format(
                     "mov.u64 %rd{0}, tile;\nmul.wide.u32 %rd{1}, %r2, 4;\n"
@@ -140,7 +205,12 @@ private:
         const char* const order = orders[pick(6)];
         std::string text;
         if (pick(8) == 0) text = fmt::format("@{}{} ", pick(2) == 0 ? "!" : "", p());
-        switch (pick(14)) {
+        switch (pick(15)) {
+            case 14: {
+                static constexpr const char* logic[] = {"and.pred", "or.pred", "xor.pred"};
+                if (pick(4) == 0) return text + fmt::format("not.pred {}, {};\n", p(), p());
+                return text + fmt::format("{} {}, {}, {};\n", logic[pick(3)], p(), p(), p());
+            }
             case 0:
             case 1:
             case 2: {
@@ -170,43 +240,24 @@ private:
             case 10:
                 return text + fmt::format("popc.b32 {}, {};\n", to(), r());
             case 11:
-                return shuffle();
+                return diverges_ ? std::string() : shuffle();
             default:
                 return access();
         }
     }
 
     std::minstd_rand random_;
-    bool faults_;
+    Wrong wrong_;
+    bool diverges_ = false;  ///< Shuffles need all lanes.
     unsigned next_ = 10;
 };
 
 struct Ran {
     LaunchOutcome outcome;
     std::vector<std::uint32_t> values;
+    std::string findings;  ///< A line each, without addresses.
+    std::uint64_t instructions = 0;
 };
-
-/// Runs a kernel of RandomKernel's parameters several times on one tier.
-Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_block) {
-    Rig rig;
-    rig.options.compile_after = compile_after;
-    const auto module = rig.load(text);
-    std::vector<std::uint32_t> in(words);
-    std::minstd_rand random(7);
-    for (auto& one : in)
-        one = static_cast<std::uint32_t>(random()) * 2654435761u;
-    const auto from = rig.put(in);
-    const auto to = rig.put(std::vector<std::uint32_t>(words));
-    Ran ran;
-    // A second shape: in blocks that aren't multiples of 32 wide, indices aren't consecutive.
-    for (const Dim3 block : {Dim3{first_block}, Dim3{threads}, Dim3{threads / 4, 4}}) {
-        ran.outcome = rig.run(*module, "k", {blocks}, block, from, to, 3u);
-        if (ran.outcome.fault != Fault::none) break;
-        const auto got = rig.get<std::uint32_t>(to, words);
-        ran.values.insert(ran.values.end(), got.begin(), got.end());
-    }
-    return ran;
-}
 
 /// A report without addresses, which differ from run to run.
 std::string without_addresses(std::string text) {
@@ -217,34 +268,87 @@ std::string without_addresses(std::string text) {
     return text;
 }
 
-void compare_tiers(unsigned first_seed, unsigned count, bool faults) {
+/// Runs a kernel of RandomKernel's parameters several times on one tier.
+Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_block,
+           const Checks& checks = {}) {
+    Rig rig;
+    rig.options.compile_after = compile_after;
+    rig.options.checks = checks;
+    REQUIRE(rig.memory.watch_writes());
+    const auto module = rig.load(text);
+    std::vector<std::uint32_t> in(words);
+    std::minstd_rand random(7);
+    for (auto& one : in)
+        one = static_cast<std::uint32_t>(random()) * 2654435761u;
+    const auto from = rig.put(in);
+    const auto to = rig.memory.allocate(words * 4, MemoryKind::device, "test");
+    std::memset(reinterpret_cast<void*>(to), 0, words * 4);
+    Ran ran;
+    rig.options.finding = [&](std::string_view found) {
+        ran.findings += without_addresses(std::string(found)) + "\n";
+    };
+    // Without checks first, so that both kinds of compiled code take turns. A second shape: in
+    // blocks that aren't multiples of 32 wide, indices aren't consecutive.
+    for (const Dim3 block : {Dim3{first_block}, Dim3{threads}, Dim3{threads / 4, 4}}) {
+        for (const bool checked : {false, true}) {
+            if (!checked && !checks.race && !checks.init) continue;
+            rig.options.checks = checked ? checks : Checks{};
+            ran.outcome = rig.run(*module, "k", {blocks}, block, from, to, 3u);
+            ran.instructions += ran.outcome.warp_instructions;
+            if (ran.outcome.fault != Fault::none) return ran;
+            const auto got = rig.get<std::uint32_t>(to, words);
+            ran.values.insert(ran.values.end(), got.begin(), got.end());
+            ran.findings += fmt::format("{} findings\n", ran.outcome.findings);
+        }
+    }
+    return ran;
+}
+
+void compare_tiers(unsigned first_seed, unsigned count, Wrong wrong) {
     unsigned failed = 0;
+    unsigned found = 0;
     for (unsigned seed = first_seed; seed < first_seed + count; ++seed) {
         CAPTURE(seed);
-        const std::string text = RandomKernel(seed, faults).text();
+        const std::string text = RandomKernel(seed, wrong).text();
+        Checks checks;
+        if (wrong == Wrong::races) {
+            checks.race = seed % 4 != 0;
+            checks.init = seed % 4 != 1;
+            checks.sync = seed % 4 == 2;
+        }
         const unsigned first_block = seed % 3 == 0 ? 48 : threads;
-        const Ran expected = run_on(0, text, first_block);
-        const Ran got = run_on(1 + seed % 2, text, first_block);
+        const Ran expected = run_on(0, text, first_block, checks);
+        const Ran got = run_on(1 + seed % 2, text, first_block, checks);
         failed += expected.outcome.fault != Fault::none ? 1 : 0;
         INFO(expected.outcome.report);
         CHECK(got.outcome.fault == expected.outcome.fault);
         CHECK(without_addresses(got.outcome.report) == without_addresses(expected.outcome.report));
-        CHECK(got.outcome.warp_instructions == expected.outcome.warp_instructions);
+        CHECK(got.instructions == expected.instructions);
+        CHECK(got.findings == expected.findings);
+        found += expected.findings.find("Kernel") != std::string::npos ? 1 : 0;
         CHECK(got.values == expected.values);
     }
-    // Both kinds of test test what their names say.
-    if (faults) CHECK(failed > count / 20);
-    if (!faults) CHECK(failed == 0);
+    // The tests test what their names say.
+    if (wrong == Wrong::faults) {
+        CHECK(failed > count / 20);
+    } else {
+        CHECK(failed == 0);
+    }
+    if (wrong == Wrong::races) CHECK(found > count / 2);
 }
 
 }  // namespace
 
 TEST_CASE("compiled tier: random kernels give the interpreter's bits") {
-    compare_tiers(1, 150, false);
+    compare_tiers(1, 150, Wrong::nothing);
 }
 
 TEST_CASE("compiled tier: random kernels with wrong accesses give the interpreter's reports") {
-    compare_tiers(1001, 100, true);
+    compare_tiers(1001, 100, Wrong::faults);
+}
+
+TEST_CASE("compiled tier: random kernels have the interpreter's findings") {
+    compare_tiers(2001, 150, Wrong::races);
 }
 
 TEST_CASE("compiled tier: an endless loop is stopped, and the limit of instructions holds") {
@@ -268,7 +372,7 @@ TEST_CASE("compiled tier: an endless loop is stopped, and the limit of instructi
 }
 
 TEST_CASE("compiled tier: several workers compile and run the same regions") {
-    const std::string text = RandomKernel(5, false).text();
+    const std::string text = RandomKernel(5, Wrong::nothing).text();
     const Ran expected = run_on(0, text, threads);
     REQUIRE(expected.outcome.fault == Fault::none);
     for (int k = 0; k < 20; ++k) {

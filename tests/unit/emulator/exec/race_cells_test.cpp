@@ -18,8 +18,9 @@ TEST_CASE("race cells: rows in one word and single stamps are those of a plain a
     const auto below = [&](std::uint32_t end) {
         return static_cast<std::uint32_t>(engine() % end);
     };
-    Track track;
-    track.reset(granules);
+    Cells cells;
+    cells.reset(4 * granules, 2);
+    Track& track = cells.first;
     std::vector<Stamp> stamps(granules);
     std::vector<Site> sites(granules);
     for (int round = 0; round < 4000; ++round) {
@@ -51,8 +52,38 @@ TEST_CASE("race cells: rows in one word and single stamps are those of a plain a
         REQUIRE(same);
     }
     track.clear();
-    for (std::uint32_t k = 0; k < granules; ++k)
+    for (std::uint32_t k = 0; k < granules; ++k) {
         CHECK(track.at(k) == 0);
+        CHECK(cells.write.at(k) == 0);
+        CHECK(cells.last.at(k) == 0);
+    }
+}
+
+TEST_CASE("race cells: a page's rows hold what was recorded before smaller granules are needed") {
+    constexpr std::uint64_t begin = 1 << 20;
+    GlobalCells all(begin, 1 << 16);
+    CHECK(all.rows_at(begin - 64, 64) == nullptr);
+    CHECK(all.rows_at(begin + (1 << 16) - 64, 128) == nullptr);
+    // A quick access knows only the rows.
+    CellRow* const rows = all.rows_at(begin + 4096 + 128, 64);
+    REQUIRE(rows != nullptr);
+    rows->words[0] = Track::word_of(stamp_of(3, 5, 0, 64), 0);
+    rows->sites[0] = 9;
+    Cells* const coarse = all.find(begin + 4096, false);
+    REQUIRE(coarse != nullptr);
+    CHECK(coarse->shift == 2);
+    CHECK(coarse->write.at(33) == stamp_of(3, 5, 0, 65));
+    CHECK(coarse->write.site_at(33) == 9);
+    coarse->last.set(34, stamp_of(3, 6, 0, 1), 8);
+    CHECK(!rows->elsewhere);
+    Cells* const fine = all.find(begin + 4096, true);
+    REQUIRE(fine != nullptr);
+    CHECK(fine->shift == 0);
+    CHECK(rows->elsewhere);
+    CHECK(all.find(begin + 4096, false) == fine);
+    CHECK(fine->write.at(33 * 4 + 3) == stamp_of(3, 5, 0, 65));
+    CHECK(fine->last.at(34 * 4) == stamp_of(3, 6, 0, 1));
+    CHECK(!all.rows_at(begin, 64)->elsewhere);
 }
 
 TEST_CASE("race cells: smaller granules have the stamps of those that contain them") {

@@ -1,0 +1,15 @@
+// What lode and its stand-ins for NVIDIA's libraries agree on. Inside `lode emulate` every name and
+// path of such a library leads to a stand-in; lode itself goes on to use the original.
+#pragma once
+
+namespace lode {
+
+/// The symbol by which a library says that it is a stand-in.
+inline constexpr char stand_in_symbol[] = "lode_stand_in";
+
+/// In front of a path, in dlopen: that very file. In front of a name such as libnvrtc.so.13: the
+/// file that the process has asked for last, or what the loader finds outside the private folder.
+/// Only liblode_redirect.so knows it; without that, dlopen fails.
+inline constexpr char original_prefix[] = "lode-original-";
+
+}  // namespace lode

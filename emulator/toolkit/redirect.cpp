@@ -1,0 +1,229 @@
+// Gives programs inside `lode emulate` the stand-ins wherever they would load the originals: by
+// name, by path, through DT_RPATH or DT_RUNPATH. The loader asks it (rtld-audit(7)) before it opens
+// a library.
+//
+// It has no dependencies: for the C library the loader would load a second copy. Its functions run
+// under the loader's lock.
+#include "base/stand_in.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include <fcntl.h>
+#include <link.h>
+#include <sys/syscall.h>
+
+namespace {
+
+using lode::original_prefix;
+
+constexpr std::size_t path_size = 4096;  ///< The system's PATH_MAX.
+
+/// What is given for a library.
+struct StandIn {
+    const char* name;     ///< What the original's names begin with: "libnvrtc.so.13.0.88".
+    const char* file;     ///< In the private folder.
+    bool needs_original;  ///< It is given only where there is an original, which it loads.
+};
+constexpr StandIn table[] = {
+    {"libcuda.so", "libcuda.so.1", false},
+    {"libcudart.so.12", "libcudart.so.12", false},
+    {"libcudart.so.13", "libcudart.so.13", false},
+    {"libnvJitLink.so.12", "libnvJitLink.so.12", false},
+    {"libnvJitLink.so.13", "libnvJitLink.so.13", false},
+    {"libnvfatbin.so.12", "liblode_nvfatbin12.so", true},
+    {"libnvfatbin.so.13", "liblode_nvfatbin13.so", true},
+    {"libnvrtc.so.12", "liblode_nvrtc12.so", true},
+    {"libnvrtc.so.13", "liblode_nvrtc13.so", true},
+};
+/// The same in this process.
+struct Redirection : StandIn {
+    char original[path_size];  ///< The file that the process has asked for last, or empty.
+    char path[path_size];      ///< Of `file`; empty without a private folder.
+};
+Redirection redirections[sizeof(table) / sizeof(*table)];
+
+/// The private folder, with the slash; empty if the environment doesn't name it.
+char folder[path_size];
+/// Whether the library that the loader searches for by name is an original.
+bool seeks_original;
+
+/// Behind `start`, if the text begins with it; else nullptr.
+const char* after(const char* text, const char* start) noexcept {
+    for (; *start != '\0'; ++start, ++text)
+        if (*text != *start) return nullptr;
+    return text;
+}
+
+/// Where the last component of a path begins.
+std::size_t directory_length(const char* path) noexcept {
+    std::size_t length = 0;
+    for (std::size_t i = 0; path[i] != '\0'; ++i)
+        if (path[i] == '/') length = i + 1;
+    return length;
+}
+
+/// Appends up to `count` characters at `at`, and moves it. False if there is no room.
+bool append(char (&room)[path_size], std::size_t& at, const char* text,
+            std::size_t count = path_size) noexcept {
+    for (std::size_t i = 0; i < count && text[i] != '\0'; ++i) {
+        if (at + 1 >= path_size) return false;
+        room[at++] = text[i];
+    }
+    room[at] = '\0';
+    return true;
+}
+
+std::intptr_t system_call(std::intptr_t number, std::intptr_t a, std::intptr_t b, std::intptr_t c,
+                          std::intptr_t d) noexcept {
+#if defined(__x86_64__)
+    register std::intptr_t fourth asm("r10") = d;
+    asm volatile("syscall"
+                 : "+a"(number)
+                 : "D"(a), "S"(b), "d"(c), "r"(fourth)
+                 : "rcx", "r11", "memory");
+    return number;
+#elif defined(__aarch64__)
+    register std::intptr_t which asm("x8") = number;
+    register std::intptr_t first asm("x0") = a;
+    register std::intptr_t second asm("x1") = b;
+    register std::intptr_t third asm("x2") = c;
+    register std::intptr_t fourth asm("x3") = d;
+    asm volatile("svc 0"
+                 : "+r"(first)
+                 : "r"(which), "r"(second), "r"(third), "r"(fourth)
+                 : "memory");
+    return first;
+#else
+#error "The system call of this architecture isn't written."
+#endif
+}
+
+bool exists(const char* path) noexcept {
+    return system_call(SYS_faccessat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path), 0, 0) == 0;
+}
+
+Redirection* redirection_of_name(const char* name) noexcept {
+    for (Redirection& row : redirections) {
+        const char* rest = after(name, row.name);
+        if (rest != nullptr && (*rest == '\0' || *rest == '.') && row.path[0] != '\0') return &row;
+    }
+    return nullptr;
+}
+
+/// The stand-in for a file. For a link such as libnvrtc.so, the file's own name says which one.
+Redirection* redirection_of(const char* path) noexcept {
+    const char* name = path + directory_length(path);
+    if (after(name, "lib") == nullptr) return nullptr;
+    if (Redirection* found = redirection_of_name(name)) return found;
+    for (const StandIn& row : table) {
+        const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
+        if (unversioned == nullptr || *unversioned != '.') continue;
+        static char target[path_size];
+        const auto size =
+            system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path),
+                        reinterpret_cast<std::intptr_t>(target), path_size - 1);
+        if (size <= 0) return nullptr;
+        target[size] = '\0';
+        return redirection_of_name(target + directory_length(target));
+    }
+    return nullptr;
+}
+
+/// Writes a path in a way that the loader doesn't confuse with the name of a stand-in that was
+/// loaded for it.
+bool spell_otherwise(char (&room)[path_size], const char* path) noexcept {
+    const std::size_t length = directory_length(path);
+    std::size_t at = 0;
+    return append(room, at, path, length) && append(room, at, "./") &&
+           append(room, at, path + length);
+}
+
+/// The file of an original: `wanted` follows the prefix.
+const char* original_of(const char* wanted) noexcept {
+    if (directory_length(wanted) > 0) {
+        static char spelled[path_size];
+        return spell_otherwise(spelled, wanted) ? spelled : nullptr;
+    }
+    const Redirection* row = redirection_of_name(wanted);
+    if (row != nullptr && row->original[0] != '\0') return row->original;
+    seeks_original = true;
+    return wanted;
+}
+
+/// A file of the private folder by its name, or nullptr.
+const char* own_file(const char* name) noexcept {
+    static char path[path_size];
+    std::size_t at = 0;
+    return append(path, at, folder) && append(path, at, name) && exists(path) ? path : nullptr;
+}
+
+/// What the loader opens instead of `name`: nullptr for nothing.
+const char* redirected(const char* name, bool is_request) noexcept {
+    if (folder[0] == '\0') return name;
+    if (is_request) {
+        seeks_original = false;
+        if (const char* wanted = after(name, original_prefix)) return original_of(wanted);
+    }
+    const bool is_name = directory_length(name) == 0;
+    const bool is_ours = after(name, folder) != nullptr;
+    if (seeks_original) return is_ours ? nullptr : name;
+    Redirection* row = is_ours ? nullptr : redirection_of(name);
+    if (row == nullptr) {
+        const char* own = is_name ? own_file(name) : nullptr;  // What a stand-in depends on.
+        return own != nullptr ? own : name;
+    }
+    if (!is_name && exists(name)) {
+        if (!spell_otherwise(row->original, name)) row->original[0] = '\0';
+    } else if (row->needs_original) {
+        return name;
+    }
+    return row->path;
+}
+
+/// Reads where the private folder is: this library lies in it.
+void find_folder(const char* audit) noexcept {
+    while (*audit != '\0') {
+        std::size_t length = 0;
+        while (audit[length] != '\0' && audit[length] != ':')
+            ++length;
+        std::size_t at = 0;
+        if (append(folder, at, audit, length)) {
+            const std::size_t directory = directory_length(folder);
+            const char* rest = after(folder + directory, "liblode_redirect.so");
+            folder[directory] = '\0';
+            if (rest != nullptr && *rest == '\0') return;
+        }
+        audit += length;
+        if (*audit == ':') ++audit;
+    }
+    folder[0] = '\0';
+}
+
+[[gnu::constructor]] void prepare(int, char**, char** environment) noexcept {
+    for (; *environment != nullptr; ++environment)
+        if (const char* audit = after(*environment, "LD_AUDIT=")) find_folder(audit);
+    for (std::size_t i = 0; i < sizeof(table) / sizeof(*table); ++i) {
+        Redirection& row = redirections[i];
+        static_cast<StandIn&>(row) = table[i];
+        std::size_t at = 0;
+        if (folder[0] == '\0' || !append(row.path, at, folder) || !append(row.path, at, row.file))
+            row.path[0] = '\0';
+    }
+}
+
+}  // namespace
+
+// The functions that the loader calls.
+extern "C" {
+
+__attribute__((visibility("default"))) unsigned la_version(unsigned version) {
+    return version;
+}
+
+/// Called once for what a process asks for (LA_SER_ORIG), then for every path that is tried.
+__attribute__((visibility("default"))) char* la_objsearch(const char* name, std::uintptr_t*,
+                                                          unsigned flag) {
+    return const_cast<char*>(redirected(name, flag == LA_SER_ORIG));
+}
+}

@@ -1,0 +1,80 @@
+// What each family of matrix products computes, and the shapes of the row wgmma.
+#pragma once
+
+#include "gemm/elements.hpp"
+
+#include <lode/jit/options.hpp>
+#include <lode/runtime/variants.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace lode::kernels::gemm {
+
+/// C = epilogue(scale · A · Bᵀ): A has m rows of k, B n rows of k, C m rows of n, all row-major, or
+/// as the layout says.
+struct Product {
+    std::string_view family;
+    const ElementFormat& in;   ///< A and B.
+    const ElementFormat& out;  ///< C.
+    bool a_m_major = false;    ///< A is stored as k rows of m.
+    bool b_n_major = false;    ///< B is stored as k rows of n.
+    float scale = 1;
+    /// LODE_GEMM_EPILOGUE, whose operand is a bias for each column; empty for none.
+    std::string_view epilogue = {};
+    double (*activation)(double x) noexcept = nullptr;  ///< Of the epilogue.
+
+    /// For the compilation of any row.
+    [[nodiscard]] std::vector<Definition> definitions() const;
+};
+
+inline constexpr std::size_t product_count = 11;
+/// All products, in alphabetical order of their families.
+std::span<const Product> products() noexcept;
+
+/// nullptr if it isn't a family of matrix products.
+const Product* find_product(std::string_view family) noexcept;
+
+/// The definitions of wgmma_shape.cuh, which explains them. The defaults are the source's.
+struct WgmmaTile {
+    std::uint32_t columns = 256;
+    std::uint32_t rows = 64;
+    std::uint32_t consumers = 2;
+    std::uint32_t stages = 4;
+    std::uint32_t cluster_m = 2;
+    std::uint32_t cluster_n = 1;
+    std::uint32_t splits = 1;
+    std::uint32_t group = 8;
+
+    static constexpr std::uint32_t c_box_rows = 16;
+
+    [[nodiscard]] std::uint32_t tile_m() const noexcept { return rows * consumers; }
+    [[nodiscard]] std::uint32_t cluster() const noexcept { return cluster_m * cluster_n * splits; }
+    [[nodiscard]] std::uint32_t threads() const noexcept { return 128 * (1 + consumers); }
+    [[nodiscard]] std::uint32_t a_box_rows() const noexcept { return tile_m() / cluster_n; }
+    [[nodiscard]] std::uint32_t b_box_rows() const noexcept { return columns / cluster_m; }
+    /// Dynamic shared memory: the ring, two boxes of C for each warp of a consumer, alignment.
+    [[nodiscard]] std::uint32_t shared_bytes() const noexcept {
+        return stages * (tile_m() + columns) * 128 + consumers * 4 * 2 * 2048 + 1024;
+    }
+    /// Tiles of the whole product, in clusters.
+    [[nodiscard]] std::uint32_t clusters(const Problem& problem) const noexcept;
+    [[nodiscard]] LaunchShape shape(const Problem& problem,
+                                    const VariantDeviceProperties& properties) const;
+    /// About how many cycles of a multiprocessor the product takes.
+    [[nodiscard]] double estimate(const Problem& problem, const VariantDeviceProperties& properties,
+                                  const Product& product) const;
+    /// Those that differ from the defaults.
+    [[nodiscard]] std::vector<Definition> definitions() const;
+};
+
+/// The rows of variants.def for a product.
+std::vector<VariantRow> rows_of(const Product& product);
+
+/// The shape of a row; nullptr if it isn't a row of gemm_sm90a.cu.
+const WgmmaTile* tile_of(const VariantRow& row) noexcept;
+
+}  // namespace lode::kernels::gemm

@@ -1,0 +1,274 @@
+#include "gemm/product.hpp"
+#include "lode_kernels/common.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <lode_embedded/gemm.hpp>
+
+namespace lode::kernels::gemm {
+namespace {
+
+double relu(double x) noexcept {
+    return std::max(x, 0.0);
+}
+double silu(double x) noexcept {
+    return x / (1 + std::exp(-x));
+}
+
+constexpr std::string_view relu_of_biased = "relu(x + operand[column])";
+constexpr std::string_view silu_of_biased = "silu(x + operand[column])";
+
+constexpr std::array<Product, product_count> all_products{
+    Product{.family = "gemm", .in = float16, .out = float16},
+    Product{.family = "gemm_bf16", .in = bfloat16, .out = bfloat16},
+    Product{.family = "gemm_bf16_nn", .in = bfloat16, .out = bfloat16, .b_n_major = true},
+    Product{.family = "gemm_bf16_relu",
+            .in = bfloat16,
+            .out = bfloat16,
+            .epilogue = relu_of_biased,
+            .activation = relu},
+    Product{.family = "gemm_bf16_silu",
+            .in = bfloat16,
+            .out = bfloat16,
+            .epilogue = silu_of_biased,
+            .activation = silu},
+    Product{.family = "gemm_bf16_tn",
+            .in = bfloat16,
+            .out = bfloat16,
+            .a_m_major = true,
+            .b_n_major = true},
+    Product{.family = "gemm_bf16_tt", .in = bfloat16, .out = bfloat16, .a_m_major = true},
+    Product{.family = "gemm_fp8", .in = e4m3, .out = bfloat16, .scale = 0.375F},
+    Product{.family = "gemm_nn", .in = float16, .out = float16, .b_n_major = true},
+    Product{
+        .family = "gemm_tn", .in = float16, .out = float16, .a_m_major = true, .b_n_major = true},
+    Product{.family = "gemm_tt", .in = float16, .out = float16, .a_m_major = true},
+};
+
+/// Why rows of this many elements don't start at multiples of 16 bytes, for the extent that they
+/// run along.
+std::optional<std::string> refuses_pitch(const char* extent, std::uint64_t elements,
+                                         unsigned element_bytes) {
+    const unsigned multiple = 16 / element_bytes;
+    if (elements % multiple == 0) return std::nullopt;
+    return fmt::format("{} = {} isn't a multiple of {}", extent, elements, multiple);
+}
+
+std::optional<std::string> refuses_input_pitch(const Product& product, const Problem& problem) {
+    const unsigned bytes = product.in.bytes;
+    auto why = product.a_m_major ? refuses_pitch("m", problem.x, bytes)
+                                 : refuses_pitch("k", problem.z, bytes);
+    if (why) return why;
+    return product.b_n_major ? refuses_pitch("n", problem.y, bytes)
+                             : refuses_pitch("k", problem.z, bytes);
+}
+
+std::optional<std::string> refuses_any_pitch(const Product& product, const Problem& problem) {
+    if (auto why = refuses_input_pitch(product, problem)) return why;
+    return refuses_pitch("n", problem.y, product.out.bytes);
+}
+
+LaunchShape in_tiles(const Problem& problem, std::uint32_t tile_m, std::uint32_t tile_n,
+                     std::uint32_t threads, std::uint32_t shared_bytes = 0) {
+    return {.grid = {ceil_div(problem.x, tile_m) * ceil_div(problem.y, tile_n)},
+            .block = {threads},
+            .dynamic_shared_bytes = shared_bytes};
+}
+
+constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;      // As in gemm_sm100a.cu.
+constexpr std::uint32_t mma_shared_bytes = 3 * (128 + 128) * 64 * 2;  // As in gemm_sm80.cu.
+
+LaunchShape tcgen05_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return in_tiles(problem, 128, 128, 128, tcgen05_shared_bytes);
+}
+LaunchShape mma_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return in_tiles(problem, 128, 128, 128, mma_shared_bytes);
+}
+LaunchShape wmma_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return in_tiles(problem, 128, 128, 256);
+}
+LaunchShape tiled_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return in_tiles(problem, 64, 64, 256);
+}
+
+VariantRow wgmma_row(std::string_view name, const WgmmaTile& tile) {
+    auto row = make_row(name, "gemm_sm90a.cu:gemm_wgmma", "sm_90a",
+                        {.shared_bytes = tile.shared_bytes() + 16 * tile.stages,
+                         .threads = static_cast<int>(tile.threads()),
+                         .cluster = tile.cluster() > 1,
+                         .tensor_maps = true},
+                        nullptr, nullptr);
+    row.definitions = tile.definitions();
+    row.shape = [tile](const Problem& problem, const VariantDeviceProperties& properties) {
+        return tile.shape(problem, properties);
+    };
+    return row;
+}
+
+struct NamedTile {
+    std::string_view name;
+    WgmmaTile tile;
+};
+constexpr NamedTile tiles[] = {
+#define LODE_VARIANT(...)
+#define LODE_WGMMA(name, ...) {name, WgmmaTile{__VA_ARGS__}},
+#include "gemm/variants.def"
+#undef LODE_WGMMA
+#undef LODE_VARIANT
+};
+
+/// The rows of the table, for any product.
+std::vector<VariantRow> make_rows() {
+    std::vector<VariantRow> rows;
+#define LODE_VARIANT(...) rows.push_back(make_row(__VA_ARGS__));
+#define LODE_WGMMA(name, ...) rows.push_back(wgmma_row(name, WgmmaTile{__VA_ARGS__}));
+#include "gemm/variants.def"
+#undef LODE_WGMMA
+#undef LODE_VARIANT
+    return rows;
+}
+
+/// Whether a row's source can be compiled for the product.
+bool supports(const VariantRow& row, const Product& product) {
+    const bool mn_major = product.a_m_major || product.b_n_major;
+    const bool bytes = product.in.bytes == 1;
+    if (row.name == "tcgen05") return !mn_major && !bytes;
+    if (row.name == "mma") return !bytes;
+    if (row.name == "wmma") return !mn_major && &product.in == &float16;
+    return true;
+}
+
+}  // namespace
+
+std::vector<Definition> Product::definitions() const {
+    std::vector<Definition> list;
+    if (&in == &bfloat16) list.push_back({"LODE_GEMM_BF16", "1"});
+    if (&in == &e4m3) list.push_back({"LODE_GEMM_FP8", "1"});
+    if (a_m_major) list.push_back({"LODE_GEMM_A_M_MAJOR", "1"});
+    if (b_n_major) list.push_back({"LODE_GEMM_B_N_MAJOR", "1"});
+    if (!epilogue.empty()) list.push_back({"LODE_GEMM_EPILOGUE", std::string(epilogue)});
+    return list;
+}
+
+std::span<const Product> products() noexcept {
+    return all_products;
+}
+
+const Product* find_product(std::string_view family) noexcept {
+    const auto* const found = std::ranges::find(all_products, family, &Product::family);
+    return found == all_products.end() ? nullptr : &*found;
+}
+
+std::uint32_t WgmmaTile::clusters(const Problem& problem) const noexcept {
+    return ceil_div(problem.x, std::uint64_t{tile_m()} * cluster_m) *
+           ceil_div(problem.y, std::uint64_t{columns} * cluster_n);
+}
+
+LaunchShape WgmmaTile::shape(const Problem& problem,
+                             const VariantDeviceProperties& properties) const {
+    const auto most = static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
+    const auto resident = std::max(most / cluster(), 1U);
+    // With splits, a block has one tile.
+    const auto used = splits > 1 ? clusters(problem) : std::min(clusters(problem), resident);
+    return {.grid = {used * cluster()},
+            .block = {threads()},
+            .dynamic_shared_bytes = shared_bytes(),
+            .cluster = {cluster()}};
+}
+
+double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,
+                           const Product& product) const {
+    // All constants are fitted to measurements of an H100.
+    const double multiprocessors = std::max(properties.multiprocessors, 1);
+    const double resident = std::max(1.0, std::floor(multiprocessors / cluster()));
+    const double all = clusters(problem);
+    const auto bytes = static_cast<double>(product.in.bytes);
+    const auto& [m, n, k] = problem;
+    const double inputs = static_cast<double>(m + n) * static_cast<double>(k) * bytes;
+    const double outputs = static_cast<double>(m) * static_cast<double>(n) * product.out.bytes;
+    // What the L2 cache delivers in a cycle: to one multiprocessor, and to all. Rows that don't
+    // start at multiples of 128 bytes cost it twice, and large matrices don't stay there.
+    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
+    constexpr double large = 200e6;
+    double to_all = inputs + outputs > large ? 5500 : 6000;
+    if (pitches * product.in.bytes % 128 != 0) to_all /= 2;
+    const double active = std::min(all, resident) * cluster();
+    const double to_one = std::min(64.0, to_all / active);
+    const double loaded = 128.0 * (static_cast<double>(tile_m()) / cluster_n +
+                                   static_cast<double>(columns) / cluster_m);
+    const double area = tile_m() * static_cast<double>(columns);
+    // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
+    // others.
+    const double waiting = cluster() > 1 ? 1.03 : 1;
+    const double step = std::max(area / 32 * waiting, loaded / to_one);
+    const double steps = static_cast<double>(k) * bytes / 128 / splits;
+    constexpr double start = 7000;
+    double estimate = start + std::ceil(all / resident) * steps * step + area / 6;
+    if (splits > 1) {
+        estimate += 3000 + 750 * splits;
+        // Not as many clusters are resident as multiprocessors would allow.
+        if (all * cluster() > multiprocessors * 3 / 4) estimate *= 2;
+    }
+    return estimate;
+}
+
+std::vector<Definition> WgmmaTile::definitions() const {
+    constexpr WgmmaTile defaults;
+    std::vector<Definition> list;
+    const auto add = [&](const char* name, std::uint32_t value, std::uint32_t usual) {
+        if (value != usual) list.push_back({name, std::to_string(value)});
+    };
+    add("LODE_GEMM_COLUMNS", columns, defaults.columns);
+    add("LODE_GEMM_ROWS", rows, defaults.rows);
+    add("LODE_GEMM_CONSUMERS", consumers, defaults.consumers);
+    add("LODE_GEMM_STAGES", stages, defaults.stages);
+    add("LODE_GEMM_CLUSTER_M", cluster_m, defaults.cluster_m);
+    add("LODE_GEMM_CLUSTER_N", cluster_n, defaults.cluster_n);
+    add("LODE_GEMM_SPLITS", splits, defaults.splits);
+    add("LODE_GEMM_GROUP", group, defaults.group);
+    return list;
+}
+
+std::vector<VariantRow> rows_of(const Product& product) {
+    auto rows = make_rows();
+    std::erase_if(rows, [&](const VariantRow& row) { return !supports(row, product); });
+    const auto definitions = product.definitions();
+    for (auto& row : rows) {
+        row.definitions.insert(row.definitions.end(), definitions.begin(), definitions.end());
+        if (row.name == "wmma") {
+            row.refuses = [&product](const Problem& problem) {
+                return refuses_input_pitch(product, problem);
+            };
+        } else if (row.name != "tiled") {
+            row.refuses = [&product](const Problem& problem) {
+                return refuses_any_pitch(product, problem);
+            };
+        }
+        const WgmmaTile* const tile = tile_of(row);
+        if (tile == nullptr) continue;
+        row.estimate = [tile, &product](const Problem& problem,
+                                        const VariantDeviceProperties& properties) {
+            return tile->estimate(problem, properties, product);
+        };
+        if (tile->splits == 1) continue;
+        row.refuses = [tile, &product](const Problem& problem) -> std::optional<std::string> {
+            if (auto why = refuses_any_pitch(product, problem)) return why;
+            const auto least = std::uint64_t{128 / product.in.bytes} * tile->splits;
+            if (problem.z >= least) return std::nullopt;
+            return fmt::format("k = {} is less than {}", problem.z, least);
+        };
+    }
+    return rows;
+}
+
+const WgmmaTile* tile_of(const VariantRow& row) noexcept {
+    const auto* const found = std::ranges::find(tiles, row.name, &NamedTile::name);
+    return found == std::end(tiles) ? nullptr : &found->tile;
+}
+
+}  // namespace lode::kernels::gemm

@@ -1,0 +1,121 @@
+// The shape of the product by wgmma, and where the tiles of a block are. Definitions choose it:
+//
+//     LODE_GEMM_COLUMNS      of a tile: 64, 128, 192 or 256
+//     LODE_GEMM_ROWS         of a consumer: 64 or 128
+//     LODE_GEMM_CONSUMERS    warpgroups
+//     LODE_GEMM_STAGES       of the ring
+//     LODE_GEMM_CLUSTER_M, _N   tiles of a cluster; its blocks share rows of A and of B
+//     LODE_GEMM_SPLITS       parts of k: each block of a cluster sums one, and they add up their
+//     sums
+//                            through shared memory. A block then has one tile.
+//     LODE_GEMM_GROUP        of cluster rows in the order of tiles
+//
+// and those of gemm.cuh the elements, the layouts and the epilogue. Rows of A, B and C start at
+// multiples of 16 bytes. All maps have the 128-byte swizzle. A's boxes have 128 bytes of k and
+// rows · consumers / cluster_n rows; if A is M-major, 64 of m and 64 of k. B's are alike. C's
+// have 64 columns and 16 rows.
+#pragma once
+
+#include "wgmma.cuh"
+
+#ifndef LODE_GEMM_COLUMNS
+#define LODE_GEMM_COLUMNS 256
+#endif
+#ifndef LODE_GEMM_ROWS
+#define LODE_GEMM_ROWS 64
+#endif
+#ifndef LODE_GEMM_CONSUMERS
+#define LODE_GEMM_CONSUMERS 2
+#endif
+#ifndef LODE_GEMM_STAGES
+#define LODE_GEMM_STAGES 4
+#endif
+#ifndef LODE_GEMM_CLUSTER_M
+#define LODE_GEMM_CLUSTER_M 2
+#endif
+#ifndef LODE_GEMM_CLUSTER_N
+#define LODE_GEMM_CLUSTER_N 1
+#endif
+#ifndef LODE_GEMM_SPLITS
+#define LODE_GEMM_SPLITS 1
+#endif
+#ifndef LODE_GEMM_GROUP
+#define LODE_GEMM_GROUP 8
+#endif
+
+namespace {
+
+constexpr unsigned group_size = 128;
+constexpr unsigned consumers = LODE_GEMM_CONSUMERS;
+constexpr unsigned threads = group_size * (1 + consumers);
+constexpr unsigned blocks = LODE_GEMM_ROWS / 64;  // Of 64 rows in a consumer.
+constexpr unsigned tile_m = LODE_GEMM_ROWS * consumers;
+constexpr unsigned tile_n = LODE_GEMM_COLUMNS;
+constexpr unsigned cluster_m = LODE_GEMM_CLUSTER_M;
+constexpr unsigned cluster_n = LODE_GEMM_CLUSTER_N;
+constexpr unsigned splits = LODE_GEMM_SPLITS;
+constexpr unsigned peers =
+    cluster_m * cluster_n;  // Blocks of a cluster that sum the same part of k.
+constexpr unsigned cluster = peers * splits;
+constexpr unsigned stages = LODE_GEMM_STAGES;
+constexpr unsigned row_bytes = 128;  // Of a swizzled row.
+constexpr unsigned step = row_bytes / element_bytes;
+constexpr unsigned products = row_bytes / 32;  // In a step.
+constexpr unsigned block_bytes = 64 * row_bytes;
+constexpr unsigned a_bytes = tile_m * row_bytes;
+constexpr unsigned b_bytes = tile_n * row_bytes;
+constexpr unsigned stage_bytes = a_bytes + b_bytes;
+constexpr unsigned ring_alignment = 1024;  // The swizzle pattern repeats after 8 rows.
+constexpr unsigned box_columns = 64;       // Of C.
+constexpr unsigned box_rows = 16;
+constexpr unsigned box_bytes = box_rows * row_bytes;
+constexpr unsigned warp_boxes = 2;  // A warp fills one while the other is copied.
+
+constexpr unsigned a_box = tile_m / cluster_n;  // Rows of a box.
+constexpr unsigned b_box = tile_n / cluster_m;
+constexpr unsigned unit_bytes = box_rows * box_columns * 4;  // Sums of a box.
+constexpr unsigned units = tile_m / box_rows * (tile_n / box_columns);
+
+static_assert(splits == 1 || units * unit_bytes <= stages * stage_bytes,
+              "the sums of a tile fit into the ring");
+static_assert(a_box % 64 == 0 || !a_m_major, "boxes of A have 64 rows");
+static_assert(b_box % 64 == 0 || !b_n_major, "boxes of B have 64 columns");
+
+/// A place in the ring, and the parity of its round.
+struct Place {
+    unsigned stage = 0;
+    unsigned parity = 0;
+
+    __device__ void advance() {
+        if (++stage < stages) return;
+        stage = 0;
+        parity ^= 1U;
+    }
+};
+
+/// The steps and tiles of a problem, and the block's part of them.
+struct Work {
+    unsigned split = blockIdx.x % cluster / peers;
+    unsigned rank_m = blockIdx.x % cluster_m;
+    unsigned rank_n = blockIdx.x % peers / cluster_m;
+    unsigned first_step;
+    unsigned steps;
+    unsigned clusters_m;
+    unsigned clusters_n;
+    unsigned tiles;  // Of the clusters together.
+
+    __device__ Work(unsigned m, unsigned n, unsigned k)
+        : first_step(split * ((k + step - 1) / step) / splits),
+          steps((split + 1) * ((k + step - 1) / step) / splits - first_step),
+          clusters_m((m + tile_m * cluster_m - 1) / (tile_m * cluster_m)),
+          clusters_n((n + tile_n * cluster_n - 1) / (tile_n * cluster_n)),
+          tiles(clusters_m * clusters_n) {}
+
+    /// Where the block's part of a tile of the cluster begins.
+    [[nodiscard]] __device__ TilePlace origin(unsigned tile) const {
+        const auto place = place_of<LODE_GEMM_GROUP>(tile, clusters_m, clusters_n);
+        return {(place.m * cluster_m + rank_m) * tile_m, (place.n * cluster_n + rank_n) * tile_n};
+    }
+};
+
+}  // namespace

@@ -1,0 +1,64 @@
+// The layer normalization of each row of a matrix: (x - mean) / sqrt(variance + epsilon), times a
+// scale and plus a shift for each column.
+#include "layer_norm.cuh"
+
+// Any matrix: two passes over the row, the second from the caches.
+extern "C" __global__ void __launch_bounds__(256)
+    layer_norm_passes(const float* __restrict__ from, float* __restrict__ to,
+                      const float* __restrict__ scales, const float* __restrict__ shifts,
+                      float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    Moments part{0, 0, 0};
+    for (unsigned c = threadIdx.x; c < columns; c += blockDim.x)
+        part = combined(part, {1, from[start + c], 0});
+    part = over_block(over_warp(part));
+    const float scale = scale_of(part, epsilon);
+    for (unsigned c = threadIdx.x; c < columns; c += blockDim.x)
+        to[start + c] = fmaf((from[start + c] - part.mean) * scale, scales[c], shifts[c]);
+}
+
+// The same with 16-byte accesses: columns are a multiple of 4, addresses of 16.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_vec16(const float* __restrict__ from, float* __restrict__ to,
+                     const float* __restrict__ scales, const float* __restrict__ shifts,
+                     float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const auto* const wide = reinterpret_cast<const float4*>(from + start);
+    const unsigned vectors = columns / 4;
+    Moments part{0, 0, 0};
+    for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x) {
+        const float4 v = wide[i];
+        const float mean = sum_of(v) / 4;
+        part = combined(part, {4, mean, squares_of(v, mean)});
+    }
+    part = over_block(over_warp(part));
+    const float scale = scale_of(part, epsilon);
+    if (threadIdx.x >= vectors) return;
+    // Backwards: what was read last is in the caches still.
+    const unsigned last = (vectors - 1 - threadIdx.x) / blockDim.x * blockDim.x + threadIdx.x;
+    for (unsigned i = last;; i -= blockDim.x) {
+        store(to + start, i, __ldcs(wide + i), part.mean, scale, scales, shifts);
+        if (i < blockDim.x) break;
+    }
+}
+
+// A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses
+// are multiples of 16.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
+                         const float* __restrict__ scales, const float* __restrict__ shifts,
+                         float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const Share<4> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+}
+
+// Up to 32 columns for each thread.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_registers_wide(const float* __restrict__ from, float* __restrict__ to,
+                              const float* __restrict__ scales, const float* __restrict__ shifts,
+                              float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const Share<8> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+}

@@ -1,0 +1,128 @@
+// Shared by the rows of the layer normalization: moments of parts of a row, and how they combine
+// (Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+// Variances", 1979).
+#pragma once
+
+namespace {
+
+constexpr unsigned full_warp = 0xffffffffU;
+constexpr unsigned most_warps = 32;
+
+/// The number of some elements, their mean, and the sum of their squared distances from it.
+struct Moments {
+    float count;
+    float mean;
+    float squares;
+};
+
+__device__ inline float sum_over_warp(float value) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(full_warp, value, offset);
+    return value;
+}
+
+__device__ inline float sum_of(const float4& v) {
+    return v.x + v.y + v.z + v.w;
+}
+
+/// The sum of the squared distances from `mean`.
+__device__ inline float squares_of(const float4& v, float mean) {
+    const float4 d = make_float4(v.x - mean, v.y - mean, v.z - mean, v.w - mean);
+    return fmaf(d.x, d.x, fmaf(d.y, d.y, fmaf(d.z, d.z, d.w * d.w)));
+}
+
+/// Both parts together; not for two empty ones.
+__device__ inline Moments combined(const Moments& a, const Moments& b) {
+    const float count = a.count + b.count;
+    const float share = __fdividef(b.count, count);
+    const float distance = b.mean - a.mean;
+    return {count, fmaf(distance, share, a.mean),
+            a.squares + b.squares + distance * distance * a.count * share};
+}
+
+/// The whole warp's moments, in every lane.
+__device__ inline Moments over_warp(const Moments& part) {
+    const float count = sum_over_warp(part.count);
+    const float mean = count > 0 ? sum_over_warp(part.count * part.mean) / count : 0.0F;
+    const float distance = part.mean - mean;
+    return {count, mean, sum_over_warp(fmaf(part.count * distance, distance, part.squares))};
+}
+
+/// The whole block's, in every thread, from those of its warps. Once in a kernel.
+__device__ inline Moments over_block(const Moments& of_warp) {
+    __shared__ Moments of_warps[most_warps];
+    const unsigned lane = threadIdx.x % 32;
+    if (lane == 0) of_warps[threadIdx.x / 32] = of_warp;
+    __syncthreads();
+    return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : Moments{0, 0, 0});
+}
+
+/// What every element of the row is multiplied by, after the mean is subtracted.
+__device__ inline float scale_of(const Moments& row, float epsilon) {
+    return rsqrtf(row.squares / row.count + epsilon);
+}
+
+/// Vector `index` of a row, normalized: the scales and shifts are read by all rows, the row once.
+__device__ inline void store(float* row, unsigned index, const float4& v, float mean, float scale,
+                             const float* __restrict__ scales, const float* __restrict__ shifts) {
+    const float4 a = __ldg(reinterpret_cast<const float4*>(scales) + index);
+    const float4 b = __ldg(reinterpret_cast<const float4*>(shifts) + index);
+    __stcs(reinterpret_cast<float4*>(row) + index,
+           make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
+                       fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
+}
+
+/// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
+/// `most` of them. The row is read once and written once.
+template <unsigned most>
+class Share {
+public:
+    __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
+        : vectors_(vectors), first_(first), threads_(threads) {
+        const auto* const wide = reinterpret_cast<const float4*>(row);
+#pragma unroll
+        for (unsigned i = 0; i < most; ++i) {
+            const unsigned at = first + i * threads;
+            v_[i] = at < vectors ? __ldcs(wide + at) : make_float4(0, 0, 0, 0);
+        }
+    }
+
+    /// The moments of the warp's elements.
+    __device__ Moments over_warp() const {
+        float sum = 0;
+        unsigned count = 0;
+#pragma unroll
+        for (unsigned i = 0; i < most; ++i) {
+            sum += sum_of(v_[i]);
+            count += first_ + i * threads_ < vectors_ ? 4 : 0;
+        }
+        const float of_warp = sum_over_warp(static_cast<float>(count));
+        const float mean = of_warp > 0 ? sum_over_warp(sum) / of_warp : 0.0F;
+        float squares = 0;
+#pragma unroll
+        for (unsigned i = 0; i < most; ++i) {
+            if (first_ + i * threads_ < vectors_) squares += squares_of(v_[i], mean);
+        }
+        return {of_warp, mean, sum_over_warp(squares)};
+    }
+
+    __device__ void finish(float* row, const Moments& of_row, float epsilon,
+                           const float* __restrict__ scales,
+                           const float* __restrict__ shifts) const {
+        const float scale = scale_of(of_row, epsilon);
+#pragma unroll
+        for (unsigned i = 0; i < most; ++i) {
+            const unsigned at = first_ + i * threads_;
+            if (at < vectors_) store(row, at, v_[i], of_row.mean, scale, scales, shifts);
+        }
+    }
+
+private:
+    unsigned vectors_;
+    unsigned first_;
+    unsigned threads_;
+    float4 v_[most];
+};
+
+}  // namespace

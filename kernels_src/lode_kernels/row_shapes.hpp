@@ -1,0 +1,38 @@
+// Launch shapes and limits of kernels that work on the rows of a matrix: x rows of y columns.
+#pragma once
+
+#include "lode_kernels/common.hpp"
+
+namespace lode::kernels {
+
+constexpr std::uint32_t warp_threads = 32;
+
+/// A row for each block of 256 threads.
+inline LaunchShape passes_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {256}};
+}
+
+/// A row for each block; large enough that few rows are read at a time, so that the second pass
+/// finds them in the L2 cache.
+inline LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProperties&) {
+    const auto threads = ceil_div(ceil_div(problem.y, 16), warp_threads) * warp_threads;
+    return {.grid = {static_cast<std::uint32_t>(problem.x)},
+            .block = {std::clamp(threads, warp_threads, 1024U)}};
+}
+
+/// A row for each block, as large as the row needs.
+template <std::uint32_t columns_per_thread>
+LaunchShape registers_shape(const Problem& problem, const VariantDeviceProperties&) {
+    const auto warps = ceil_div(problem.y, std::uint64_t{columns_per_thread} * warp_threads);
+    return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {warps * warp_threads}};
+}
+
+/// For rows of the table that take 16 bytes at a time; 0 is no limit.
+template <std::uint64_t most>
+std::optional<std::string> refuses_above(const Problem& problem) {
+    if (problem.y % 4 != 0) return fmt::format("{} columns aren't a multiple of 4", problem.y);
+    if (most == 0 || problem.y <= most) return std::nullopt;
+    return fmt::format("{} columns exceed the {} that its registers hold", problem.y, most);
+}
+
+}  // namespace lode::kernels

@@ -1,0 +1,26 @@
+// The types of a row's kernels. The row's definitions: SORT_KEY (int, float or long long),
+// SORT_VALUES (whether each key has a value of 32 bits), SORT_WORD (unsigned for less than 2^30
+// keys, else unsigned long long), SORT_THREADS and SORT_ITEMS (of a block and of a thread),
+// SORT_BLOCKS (that share a multiprocessor) and SORT_SHARED_BYTES (the dynamic shared memory of
+// sort_pass).
+#pragma once
+
+#include "sort.cuh"
+
+namespace {
+
+using Tiles = Tiling<SORT_KEY, SORT_WORD, SORT_VALUES != 0, SORT_THREADS, SORT_ITEMS>;
+using Bits = Tiles::Bits;
+using Word = Tiles::Word;
+constexpr unsigned passes = sizeof(Bits);
+
+__device__ inline PassArguments<Bits, Word> arguments_of(const Bits* from, Bits* to,
+                                                         const unsigned* from_values,
+                                                         unsigned* to_values, Word* state,
+                                                         unsigned long long n, unsigned pass) {
+    Word* const counts = state + 1;
+    return {from,  to, from_values, to_values, counts + pass * digits, state, counts + passes * digits,
+            n,     pass, passes};
+}
+
+}  // namespace

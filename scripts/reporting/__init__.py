@@ -1,0 +1,1 @@
+"""The parts of scripts/report: running programs, flattening what they write, plots, the page."""
