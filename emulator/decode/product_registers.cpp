@@ -14,7 +14,7 @@ namespace {
 using ptx::Operand;
 using ptx::OperandKind;
 
-bool is_product(const ptx::Instruction& instruction) {
+bool is_matrix_product(const ptx::Instruction& instruction) {
     return instruction.opcode.starts_with("wgmma.mma_async");
 }
 
@@ -46,10 +46,10 @@ bool has_result(const ptx::Instruction& instruction, const Operand& first) {
 
 std::vector<bool> product_registers(const ptx::Function& function) {
     const auto& all = function.instructions;
-    if (std::ranges::none_of(all, is_product)) return {};
+    if (std::ranges::none_of(all, is_matrix_product)) return {};
     std::vector<bool> found(function.registers.size());
     for (const ptx::Instruction& each : all) {
-        if (!is_product(each)) continue;
+        if (!is_matrix_product(each)) continue;
         for (const Operand& operand : operands_of(function, each)) {
             if (operand.kind != OperandKind::list) continue;
             each_register(function, operand, [&](u32 index) { found[index] = true; });
@@ -73,7 +73,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
 
 void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
-    if (instruction.count == 0 || is_product(instruction)) return;
+    if (instruction.count == 0 || is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
     const auto operands = operands_of(b.function(), instruction);
     for (std::size_t k = 0; k < operands.size(); ++k) {

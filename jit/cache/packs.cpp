@@ -207,12 +207,18 @@ Result<Bytes> bytes_to_keep(DiskTier& tier, const PackedRecord& record, const Tr
     return merge_manifests(record.key, known->bytes, packed, trust, report);
 }
 
-Result<std::vector<PackedRecord>> read_pack(const std::filesystem::path& file) {
-    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
+/// The records of a file's bytes. Errors name the file.
+Result<std::vector<PackedRecord>> parse_named_pack(std::span<const std::byte> bytes,
+                                                   const std::filesystem::path& file) {
     auto records = parse_pack(bytes);
     if (records) return records;
     return tl::unexpected<Error>(
         std::move(records).error().in(fmt::format("reading the pack '{}'", file.string())));
+}
+
+Result<std::vector<PackedRecord>> read_pack(const std::filesystem::path& file) {
+    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
+    return parse_named_pack(bytes, file);
 }
 
 }  // namespace
@@ -268,7 +274,7 @@ Result<std::vector<Arch>> packed_archs(DiskTier& tier) {
 
 Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file, const Trust& trust) {
     LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
-    LODE_TRY_ASSIGN(const auto records, parse_pack(bytes));
+    LODE_TRY_ASSIGN(const auto records, parse_named_pack(bytes, file));
     PackReport report;
     report.bytes = bytes.size();
     for (const auto& record : records) {

@@ -23,7 +23,7 @@ Bytes format_toolchain(const CompilerInfo& info) {
     for (const auto& line : info.search_attempts)
         out.text(line);
     SealedWriter file(FileKind::toolchain);
-    file.section(properties_section, out.bytes(), false);
+    file.section(properties_section, out.bytes(), SealedWriter::Effort::none);
     return file.seal();
 }
 

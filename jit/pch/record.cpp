@@ -148,9 +148,9 @@ Bytes format_record(const PchRecord& record) {
         conditions.text(value);
     }
     SealedWriter out(cache::FileKind::pch);
-    out.section(key_part, as_bytes(record.key_text), true);
-    out.section(file_part, file.bytes(), false);
-    out.section(conditions_part, conditions.bytes(), true);
+    out.section(key_part, as_bytes(record.key_text), SealedWriter::Effort::usual);
+    out.section(file_part, file.bytes(), SealedWriter::Effort::none);
+    out.section(conditions_part, conditions.bytes(), SealedWriter::Effort::usual);
     return out.seal();
 }
 

@@ -30,6 +30,8 @@ class Shape(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("grid", c_uint32 * 3), ("block", c_uint32 * 3)]
 
 
+if len(sys.argv) != 2:
+    sys.exit("usage: main.py liblode.so.0.1")
 lode = ctypes.CDLL(sys.argv[1])
 lode.lode_buffer_address.restype = c_uint64
 

@@ -30,7 +30,7 @@ lode::Bytes sealed(Bytes bytes, FileKind kind) {
     constexpr std::uint32_t most = 16;
     for (std::uint32_t id = 1; id <= most && !in.rest().empty(); ++id) {
         const std::string section = in.text();
-        out.section(id, as_bytes(section), true);
+        out.section(id, as_bytes(section), SealedWriter::Effort::usual);
     }
     return out.seal();
 }

@@ -100,6 +100,10 @@ TEST_CASE("lode cache: a pack carries entries to another cache") {
     CHECK(project.run({"cache", "stats", "--json"}).json()["bytes"] == 0);
     const auto unpacked = project.run({"cache", "unpack", pack, "--json"}).json();
     CHECK(unpacked["entries"] == 1);
+    std::filesystem::resize_file(pack, 100);
+    const auto cut = project.run({"cache", "unpack", pack});
+    CHECK(cut.exit_code == 1);
+    CHECK_MESSAGE(cut.complains(pack), cut.err);
     CHECK(project.compile().json()["images"][0]["code"]["from"] == "disk");
 }
 
@@ -155,7 +159,9 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
     REQUIRE_MESSAGE(made.exit_code == 0, made.err);
     const std::string id = made.json()["key_id"];
     CHECK(fs::status(at("key")).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
-    CHECK(project.run({"cache", "keygen", at("key")}).exit_code == 1);  // It exists.
+    const auto taken = project.run({"cache", "keygen", at("key")});
+    CHECK(taken.exit_code == 1);
+    CHECK_MESSAGE(taken.complains("exists already"), taken.err);
     CHECK(project.run({"cache", "keygen", at("other")}).exit_code == 0);
     // OpenSSL's command finds the same public key in the secret one.
     if (fs::exists("/usr/bin/openssl")) {
@@ -172,6 +178,9 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
     const auto none = project.run({"cache", "sign"});
     CHECK(none.exit_code == 1);
     CHECK(none.complains("LODE_CACHE_SIGN_WITH"));
+    const auto wrong = project.run({"cache", "sign", "--key", at("key.pub")});
+    CHECK(wrong.exit_code == 1);
+    CHECK_MESSAGE(wrong.complains("is a public key"), wrong.err);
 
     const auto signed_now = project.run({"cache", "sign", "--key", at("key"), "--json"}).json();
     CHECK(signed_now["key_id"] == id);

@@ -87,3 +87,24 @@ TEST_CASE("command line: a failed compilation shows three errors, and all with -
         lode::test::lode({"compile", file, "--arch", "sm_90", "--json"}, no_driver).json();
     CHECK(lines_of(json["error"]["log"].get<std::string>()) > 60);
 }
+
+TEST_CASE("command line: numbers that are negative, too large or none are named, never wrapped") {
+    const auto folder = make_scratch();
+    const std::string pack = (folder.path() / "x.pack").string();
+    const struct {
+        std::vector<std::string> words;
+        std::string complaint;
+    } lines[] = {
+        {{"cache", "gc", "--max-bytes", "-1"}, "--max-bytes: It is -1"},
+        {{"cache", "pack", pack, "--max-size", "-1"}, "--max-size: It is -1"},
+        {{"cache", "gc", "--max-bytes", "1x"}, "--max-bytes is '1x'"},
+        {{"warm", "m.json", "--jobs", "99999999999999999999"}, "--jobs is '99999999999999999999'"},
+        {{"run", "k.cu", "k", "--cover", "-4"}, "--cover: It is -4"},
+        {{"run", "k.cu", "k", "--cover", "0"}, "--cover is 0"},
+    };
+    for (const auto& [words, complaint] : lines) {
+        const auto outcome = lode::test::lode(words, no_driver);
+        CHECK_MESSAGE(outcome.exit_code == 2, outcome.err);
+        CHECK_MESSAGE(outcome.complains(complaint), outcome.err);
+    }
+}

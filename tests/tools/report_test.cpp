@@ -94,3 +94,27 @@ TEST_CASE("layout: bytes are shown in the unit that suits") {
     CHECK(bytes_text(std::uint64_t{141} << 30U) == "141.0 GiB");
     CHECK(bytes_text(std::uint64_t{5000} << 40U) == "5000.0 TiB");
 }
+
+TEST_CASE("report: control characters of names and logs are shown, not sent to the terminal") {
+    CHECK(visible("a\033[31mb\x7f\n\tc") == "a\\x1b[31mb\\x7f\n\tc");
+    CHECK(visible("a\nb", {}) == "a\\nb");
+    CHECK(visible("ünï 漢字 \xff") == "ünï 漢字 \xff");
+    const Error error{Errc::compile_failed, "'\033[2J.cu' fails.", {}, "1 | \033]0;title\007"};
+    CHECK(error_text(error) == "lode: '\\x1b[2J.cu' fails.\n1 | \\x1b]0;title\\x07\n");
+}
+
+TEST_CASE("layout: columns of names with accents and wide letters are aligned") {
+    CHECK(columns_of("ünï") == 3);
+    CHECK(columns_of("漢字") == 4);
+    CHECK(columns_of("\xff\xfe") == 2);
+    CHECK(columns_of("\xe6\xbc") == 1);
+    Table table({{"name"}, {"size", Align::right}});
+    table.row({"a\nb", "1"});
+    table.row({"ünï", "10"});
+    table.row({"漢字漢", "100"});
+    CHECK(table.to_string() ==
+          "  name    size\n"
+          "  a\\nb       1\n"
+          "  ünï       10\n"
+          "  漢字漢   100\n");
+}

@@ -37,6 +37,7 @@ TEST_CASE("warnings: every command reports once that a cache folder can't be use
         const auto text = lode::test::lode(line, environment);
         CHECK(text.exit_code == 0);
         CHECK_MESSAGE(text.err.starts_with("lode: The cache "), text.err);
+        CHECK(text.err.find("Creating the cache folder fails") != std::string::npos);
         CHECK_MESSAGE(count_of(text.err, "/proc/nonexistent") == 1, text.err);
         CHECK(count_of(text.err, "\n") == 1);
 

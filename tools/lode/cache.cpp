@@ -4,6 +4,7 @@
 #include "jit/cache/admin.hpp"
 #include "jit/cache/remote/traffic_file.hpp"
 #include "tools/lode/cache_command.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -238,6 +239,7 @@ void declare_packs(const std::shared_ptr<CacheCommand>& values, CLI::App* pack, 
                         "The largest size of a pack, e.g. 64MB. What doesn't fit is left out and "
                         "named, and the exit code is 1")
             ->transform(CLI::AsSizeValue(false))
+            ->transform(not_negative())
             ->type_name("N");
     }
     pack->add_flag("--split-by-arch", values->split_by_arch,
@@ -324,6 +326,7 @@ Command declare_cache(CLI::App& app) {
     check->add_flag("--repair", values->repair, "Remove damaged records");
     verb("gc", "Remove stale temporary files, and old entries beyond the size limit", gc)
         ->add_option("--max-bytes", values->max_bytes, "The size limit. Default: lode's own")
+        ->transform(not_negative())
         ->type_name("N");
     verb("clear", "Remove everything", clear);
     auto* pack = verb("pack", "Write every intact entry to one file", pack_cache);

@@ -20,7 +20,15 @@ constexpr std::string_view json_option = "--json";
 std::string text_of(const CLI::ParseError& error) {
     std::string text = error.what();
     std::erase(text, is_argument);
-    return text;
+    // "Could not convert: --jobs = x"
+    constexpr std::string_view assignment = " = ";
+    const auto value = text.find(assignment);
+    if (dynamic_cast<const CLI::ConversionError*>(&error) == nullptr || value == text.npos)
+        return text;
+    const auto name = text.find("--");
+    if (name == text.npos || name > value) return text;
+    return fmt::format("{} is '{}'; it must be a whole number in its range",
+                       text.substr(name, value - name), text.substr(value + assignment.size()));
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -146,6 +154,15 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
             words.emplace_back("--help");
     }
     return words;
+}
+
+CLI::Validator not_negative() {
+    return CLI::Validator(
+        [](std::string& value) {
+            return value.starts_with('-') ? fmt::format("It is {}, and must be at least 0", value)
+                                          : std::string();
+        },
+        "");
 }
 
 void unmark_arguments(CLI::App& app) {

@@ -27,6 +27,10 @@ bool asks_for_json(std::span<char*> arguments);
 /// Removes the marks from the values of every option and argument.
 void unmark_arguments(CLI::App& app);
 
+/// For options of unsigned types: refuses negative numbers, which CLI11 2.1 wraps. Add it last, so
+/// that it sees the value first.
+[[nodiscard]] CLI::Validator not_negative();
+
 /// The error for words that CLI11 rejects; `command` is null if it recognised no command.
 [[nodiscard]] Error usage_error(const CLI::ParseError& error, const CLI::App& app,
                                 const CLI::App* command, std::span<const std::string> words);

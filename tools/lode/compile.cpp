@@ -148,7 +148,7 @@ std::vector<Output> outputs_of(const std::string& file, const Image& image, cons
 Status make_folder(const std::filesystem::path& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error) return fail_from_errno("making the output folder", folder, error.value());
+    if (error) return fail_from_errno("Making the output folder", folder, error.value());
     return {};
 }
 
@@ -265,7 +265,7 @@ Result<Answer> compile(const CompileJob& job) {
             }
             list.push_back(image_json(name, cached, outputs));
         }
-        answer.text += fmt::format("{}{}, {}\n{}{}", i == 0 ? "" : "\n", name,
+        answer.text += fmt::format("{}{}, {}\n{}{}", i == 0 ? "" : "\n", visible(name, {}),
                                    images.front().image->compiler, files.to_string(), reports);
     }
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';

@@ -280,7 +280,7 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
         answer.text += '\n';
     } else {
         answer.text +=
-            fmt::format("{} fail, {} may fail, {} are slow.\n", counts[0], counts[1], counts[2]);
+            fmt::format("{} fail, {} may fail, {} slow.\n", counts[0], counts[1], counts[2]);
     }
     answer.fields = {{"problems", std::move(list)},
                      {"fails", counts[0]},

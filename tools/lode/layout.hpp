@@ -42,7 +42,7 @@ public:
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
     /// Adds a row with one cell per column.
-    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    void row(std::vector<std::string> cells);
 
     /// Indents every line by two spaces. Every line ends with a newline and has no trailing spaces.
     [[nodiscard]] std::string to_string() const;
@@ -51,6 +51,13 @@ private:
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
+
+/// `text` with the control characters as \x1b, \n and so on, so that a name or a quoted line of a
+/// source can't act on the terminal. `kept` are left as they are.
+std::string visible(std::string_view text, std::string_view kept = "\n\t");
+
+/// The number of a terminal's columns that `text` in UTF-8 takes.
+std::size_t columns_of(std::string_view text) noexcept;
 
 /// "512 B", "3.2 KiB", "141.0 GiB"
 std::string bytes_text(std::uint64_t bytes);

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "tools/lode/color.hpp"
+#include "tools/lode/layout.hpp"
 
 #include <lode/base/environment.hpp>
 
@@ -127,7 +128,8 @@ Log warning_log() {
         if (level != LogLevel::warning) return;
         // A command may open the cache twice and find the same fault.
         if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
-        write_stderr(fmt::format("{} {}\n", colors_of(STDERR_FILENO).warning("lode:"), text));
+        write_stderr(
+            fmt::format("{} {}\n", colors_of(STDERR_FILENO).warning("lode:"), visible(text)));
         kept.lines.push_back(std::move(text));
     });
 }

@@ -189,7 +189,7 @@ std::string dump(const Json& json) {
 }
 
 std::string error_text(const Error& error, CompilerLog log, const Colors& colors) {
-    std::string text = fmt::format("{} {}\n", colors.error("lode:"), error.message);
+    std::string text = fmt::format("{} {}\n", colors.error("lode:"), visible(error.message));
     const bool is_shortened =
         log == CompilerLog::first_errors && error.code == Errc::compile_failed;
     if (error.native.origin != Native::Origin::none && !is_shortened) {
@@ -197,7 +197,7 @@ std::string error_text(const Error& error, CompilerLog log, const Colors& colors
                             error.native.name, error.native.code);
     }
     if (!error.log.empty()) {
-        text += colors.log(is_shortened ? first_errors(error.log) : error.log);
+        text += colors.log(visible(is_shortened ? first_errors(error.log) : error.log));
         if (!text.ends_with('\n')) text += '\n';
     }
     return text;

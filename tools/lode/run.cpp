@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/input.hpp"
@@ -66,6 +67,8 @@ Result<LaunchShape> read_shape(const RunCommand& command) {
     }
     LODE_TRY_ASSIGN(const Dim3 block, parse_dim3("--block", command.block));
     LaunchShape shape;
+    if (command.cover == 0U)
+        return fail(Errc::invalid_argument, "--cover is 0; it must be at least 1.");
     if (command.cover) {
         if (block.y != 1 || block.z != 1) {
             return fail(Errc::invalid_argument,
@@ -370,6 +373,7 @@ Command declare_run(CLI::App& app) {
     command->add_option("--grid", values->grid, "Number of blocks (or use --cover)")
         ->type_name("X[,Y[,Z]]");
     command->add_option("--cover", values->cover, "Launch as many blocks as cover N threads")
+        ->transform(not_negative())
         ->type_name("N");
     command->add_option("--block", values->block, "Threads per block")
         ->type_name("X[,Y[,Z]]")

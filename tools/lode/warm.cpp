@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "jit/cache/packs.hpp"
 #include "tools/lode/cache_command.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -393,6 +394,7 @@ Command declare_warm(CLI::App& app) {
                      "The largest size of a pack, e.g. 64MB. What doesn't fit, later requests "
                      "first, is left out and named, and the exit code is 1")
         ->transform(CLI::AsSizeValue(false))
+        ->transform(not_negative())
         ->type_name("N");
     command->add_flag("--check", values->check,
                       "Compile nothing; list what is missing, and exit with 1 if anything is");

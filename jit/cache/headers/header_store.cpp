@@ -207,6 +207,14 @@ std::optional<HeaderStore::File> HeaderStore::remembered(const std::string& path
     return found->second;
 }
 
+std::optional<HeaderState> HeaderStore::remembered_state(const std::string& path,
+                                                         const FileStamp& stamp) {
+    const std::lock_guard guard(mutex_);
+    const auto found = files_.find(path);
+    if (found == files_.end() || found->second.state.stamp != stamp) return std::nullopt;
+    return found->second.state;
+}
+
 void HeaderStore::remember(const std::string& path, File file) {
     if (!file.state.settled) return;
     const std::lock_guard guard(mutex_);
@@ -215,11 +223,11 @@ void HeaderStore::remember(const std::string& path, File file) {
 }
 
 Result<HeaderState> HeaderStore::state(const std::string& path, const FileStamp& stamp) {
-    if (const auto known = remembered(path, stamp)) return known->state;
+    if (const auto known = remembered_state(path, stamp)) return *known;
     const FileOpening opening = read_file_content(path);
     if (const auto& content = opening.content) {
         // The file may have changed since, and back.
-        if (const auto known = remembered(path, content->stamp)) return known->state;
+        if (const auto known = remembered_state(path, content->stamp)) return *known;
         const HeaderState state{content->stamp, content->settled, sha256(content->text)};
         remember(path, {state, nullptr});
         return state;

@@ -54,6 +54,8 @@ private:
     static constexpr std::size_t max_files = 50'000;
 
     std::optional<File> remembered(const std::string& path, const FileStamp& stamp);
+    /// The same without the scan, whose owners would be counted for each header of a check.
+    std::optional<HeaderState> remembered_state(const std::string& path, const FileStamp& stamp);
     void remember(const std::string& path, File file);
 
     std::mutex mutex_;

@@ -181,8 +181,8 @@ Bytes format_manifest(const Manifest& manifest) {
         write(sets, set);
     }
     SealedWriter out(FileKind::manifest);
-    out.section(key_section, as_bytes(manifest.key_text), true);
-    out.section(sets_section, sets.bytes(), true);
+    out.section(key_section, as_bytes(manifest.key_text), SealedWriter::Effort::usual);
+    out.section(sets_section, sets.bytes(), SealedWriter::Effort::quick);
     return out.seal();
 }
 

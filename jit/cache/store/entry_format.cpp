@@ -98,15 +98,15 @@ Result<Entry> read_entry(const SealedFile& file) {
 
 Bytes format_entry(const Entry& entry) {
     SealedWriter out(FileKind::entry);
-    out.section(EntrySection::key, as_bytes(entry.key_text), true);
-    out.section(EntrySection::headers, as_bytes(entry.header_list), true);
-    out.section(EntrySection::properties, format_properties(entry), false);
-    out.section(EntrySection::cubin, entry.image.cubin, true);
-    out.section(EntrySection::ptx, as_bytes(entry.image.ptx), true);
-    out.section(EntrySection::symbols, format_symbols(entry.image), true);
-    out.section(EntrySection::messages, format_messages(entry.image), true);
-    out.section(EntrySection::lto_ir, entry.image.lto_ir, true);
-    out.section(EntrySection::tile_ir, entry.image.tile_ir, true);
+    out.section(EntrySection::key, as_bytes(entry.key_text), SealedWriter::Effort::usual);
+    out.section(EntrySection::headers, as_bytes(entry.header_list), SealedWriter::Effort::usual);
+    out.section(EntrySection::properties, format_properties(entry), SealedWriter::Effort::none);
+    out.section(EntrySection::cubin, entry.image.cubin, SealedWriter::Effort::usual);
+    out.section(EntrySection::ptx, as_bytes(entry.image.ptx), SealedWriter::Effort::usual);
+    out.section(EntrySection::symbols, format_symbols(entry.image), SealedWriter::Effort::usual);
+    out.section(EntrySection::messages, format_messages(entry.image), SealedWriter::Effort::usual);
+    out.section(EntrySection::lto_ir, entry.image.lto_ir, SealedWriter::Effort::usual);
+    out.section(EntrySection::tile_ir, entry.image.tile_ir, SealedWriter::Effort::usual);
     return out.seal();
 }
 

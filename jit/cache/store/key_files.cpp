@@ -100,6 +100,12 @@ Result<std::string> read_guarded(const std::filesystem::path& file, mode_t forbi
     });
 }
 
+bool holds_public_key(const std::filesystem::path& file) {
+    const auto text =
+        read_text_if(file, largest_key_file, [](const struct stat&) { return Status(); });
+    return text && text->find(pem_begin) != std::string::npos;
+}
+
 Status add_file(const std::filesystem::path& file, KeyRing& ring) {
     LODE_TRY_ASSIGN(const std::string text,
                     read_guarded(file, others_may_write,
@@ -182,6 +188,12 @@ Result<KeyRing> read_keys(const std::filesystem::path& path) {
 }
 
 Result<SecretKey> read_secret_key(const std::filesystem::path& file) {
+    if (holds_public_key(file)) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("'{}' is a public key; records are signed with the secret key that "
+                                "belongs to it.",
+                                file.string()));
+    }
     LODE_TRY_ASSIGN(std::string text,
                     read_guarded(file, others_may_do_anything,
                                  "Only its owner may read a secret key: set its mode to 0600."));
@@ -196,8 +208,13 @@ Status write_key_pair(const std::filesystem::path& file, const SecretKey& key) {
     const std::filesystem::path public_file = file.native() + ".pub";
     std::error_code ignored;
     // Otherwise a second public key would be the first sign of a name that is taken.
-    if (std::filesystem::exists(public_file, ignored))
-        return fail_from_errno("Writing a key", public_file, EEXIST);
+    for (const auto& taken : {public_file, file}) {
+        if (!std::filesystem::exists(taken, ignored)) continue;
+        return fail(Errc::file_failed,
+                    fmt::format("'{}' exists already, and keys aren't replaced: choose another "
+                                "name, or remove it.",
+                                taken.string()));
+    }
     LODE_TRY(write_new(file, key.to_pem(), S_IRUSR | S_IWUSR));
     constexpr mode_t readable = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
     Status written = write_new(

@@ -34,8 +34,8 @@ Bytes format_pack(std::vector<PackedRecord> records) {
         bodies.raw(record.bytes);
     }
     SealedWriter out(FileKind::pack);
-    out.section(index_section, index.bytes(), false);
-    out.section(records_section, bodies.bytes(), true);
+    out.section(index_section, index.bytes(), SealedWriter::Effort::none);
+    out.section(records_section, bodies.bytes(), SealedWriter::Effort::usual);
     return out.seal();
 }
 

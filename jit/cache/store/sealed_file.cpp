@@ -22,7 +22,8 @@ constexpr std::uint32_t codec_zstd = 1;
 /// Smaller sections are faster to read than to decompress, and a file takes at least one block
 /// anyway.
 constexpr std::size_t smallest_to_compress = std::size_t{16} * 1024;
-constexpr int zstd_level = 3;
+constexpr int usual_level = 3;
+constexpr int quick_level = -1;
 /// Bounds how much a small file can make its reader allocate: a large section with a higher ratio
 /// is stored uncompressed.
 constexpr std::uint64_t largest_ratio = 256;
@@ -50,12 +51,12 @@ ZSTD_DCtx* decompression_context() {
 }
 
 /// Empty if it can't be compressed.
-Bytes compressed(std::span<const std::byte> plain) {
+Bytes compressed(std::span<const std::byte> plain, int level) {
     ZSTD_CCtx* const context = compression_context();
     if (context == nullptr) return {};
     Bytes out(ZSTD_compressBound(plain.size()));
     const std::size_t size =
-        ZSTD_compressCCtx(context, out.data(), out.size(), plain.data(), plain.size(), zstd_level);
+        ZSTD_compressCCtx(context, out.data(), out.size(), plain.data(), plain.size(), level);
     if (ZSTD_isError(size) != 0) return {};
     out.resize(size);
     return out;
@@ -86,10 +87,10 @@ std::optional<std::span<const std::byte>> seal_of(std::span<const std::byte> byt
     return bytes.subspan(offset, Digest::size);
 }
 
-void SealedWriter::section(std::uint32_t id, std::span<const std::byte> plain, bool compress) {
+void SealedWriter::section(std::uint32_t id, std::span<const std::byte> plain, Effort effort) {
     Section section{id, codec_plain, plain.size(), {}};
-    if (compress && plain.size() >= smallest_to_compress) {
-        section.stored = compressed(plain);
+    if (effort != Effort::none && plain.size() >= smallest_to_compress) {
+        section.stored = compressed(plain, effort == Effort::quick ? quick_level : usual_level);
         const bool pays = section.stored.size() <= plain.size() - plain.size() / 8 &&
                           is_affordable(plain.size(), section.stored.size());
         if (pays) section.codec = codec_zstd;

@@ -36,11 +36,14 @@ inline constexpr std::uint64_t max_section_bytes = std::uint64_t{1} << 30;
 /// Collects sections and seals them.
 class SealedWriter {
 public:
+    /// What compressing may cost. Digests and stamps lose nothing by a quick one.
+    enum class Effort : std::uint8_t { none, quick, usual };
+
     explicit SealedWriter(FileKind kind) noexcept : kind_(kind) {}
 
-    /// Adds a section; ids ascend. With `compress`, a section that is large enough is compressed
-    /// with zstd if that saves at least an eighth.
-    void section(std::uint32_t id, std::span<const std::byte> plain, bool compress);
+    /// Adds a section; ids ascend. Unless `effort` is none, a section that is large enough is
+    /// compressed with zstd if that saves at least an eighth.
+    void section(std::uint32_t id, std::span<const std::byte> plain, Effort effort);
 
     [[nodiscard]] Bytes seal() const;
 

@@ -22,8 +22,11 @@ void TierStack::open(const CacheOptions& options, const FileOperations& operatio
     if (!options.folder.empty()) {
         const bool writable = options.mode == CacheMode::on;
         auto disk = DiskTier::open(options.folder, writable, options.max_bytes, operations);
-        if (!disk && writable)
-            disk = DiskTier::open(options.folder, false, options.max_bytes, operations);
+        if (!disk && writable) {
+            auto unchanged = DiskTier::open(options.folder, false, options.max_bytes, operations);
+            // That there is no folder doesn't say why none can be made.
+            if (unchanged || unchanged.error().code != Errc::not_found) disk = std::move(unchanged);
+        }
         if (disk) {
             disk_ = disk->get();
             add(*std::move(disk));

@@ -32,7 +32,7 @@ Trust Trust::read(const CacheOptions& options, std::optional<Error>& problem) {
     if (options.sign_with.empty()) {
         if (keys.trusted.empty()) {
             problem = Error{Errc::invalid_argument,
-                            "It takes only signed records, but no key is trusted: set "
+                            "Only signed records are taken, but no key is trusted: set "
                             "LODE_CACHE_KEYS."};
         }
         return {CacheTrust::signed_only, std::move(keys), {}};

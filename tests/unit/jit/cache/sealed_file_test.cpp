@@ -14,9 +14,9 @@ TEST_CASE("sealed file: sections round-trip, compressed only where it pays") {
             text += "line " + std::to_string(i) + "\n";
         return text;
     }();
-    out.section(1, as_bytes(small), true);
-    out.section(2, as_bytes(repetitive), true);
-    out.section(9, {}, true);
+    out.section(1, as_bytes(small), SealedWriter::Effort::usual);
+    out.section(2, as_bytes(repetitive), SealedWriter::Effort::usual);
+    out.section(9, {}, SealedWriter::Effort::usual);
     const Bytes bytes = out.seal();
     CHECK(bytes.size() < repetitive.size() / 2);
 
@@ -31,7 +31,7 @@ TEST_CASE("sealed file: sections round-trip, compressed only where it pays") {
 TEST_CASE(
     "sealed file: a large section that shrinks beyond the ratio is stored plain and still reads") {
     SealedWriter out(FileKind::entry);
-    out.section(1, Bytes(32 << 20), true);
+    out.section(1, Bytes(32 << 20), SealedWriter::Effort::usual);
     const Bytes bytes = out.seal();
     CHECK(bytes.size() > (32 << 20));
     const auto file = SealedFile::parse(bytes, FileKind::entry);
@@ -41,7 +41,7 @@ TEST_CASE(
 
 TEST_CASE("sealed file: another kind and an empty file are refused") {
     SealedWriter out(FileKind::entry);
-    out.section(1, as_bytes("x"), false);
+    out.section(1, as_bytes("x"), SealedWriter::Effort::none);
     CHECK(SealedFile::parse(out.seal(), FileKind::entry));
     CHECK_FALSE(SealedFile::parse(out.seal(), FileKind::manifest));
     CHECK_FALSE(SealedFile::parse({}, FileKind::entry));
