@@ -7,7 +7,6 @@
 #include <lode/runtime/kernel.hpp>
 
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -204,6 +203,9 @@ public:
         return fail(Errc::not_supported, "Every algorithm that cublasLt proposes fails.");
     }
 
+    [[nodiscard]] const Algorithm& algorithm() const noexcept { return algorithm_; }
+    void set_algorithm(const Algorithm& chosen) noexcept { algorithm_ = chosen; }
+
     [[nodiscard]] Status multiply(StreamRef stream, const kernels::WorkloadData& data) const {
         return multiply(stream, data, algorithm_);
     }
@@ -317,7 +319,6 @@ public:
     Result<PeerCall> prepare(const kernels::Workload& workload) override {
         const auto& problem = workload.problem();
         const auto data = workload.data();
-        // Descriptors differ where the bias does; the choice of an algorithm is made for each.
         auto product = Multiplication::make(lt_, product_, problem);
         if (!product) return tl::unexpected(product.error());
         std::shared_ptr<DeviceBuffer<std::uint16_t>> bias;
@@ -328,8 +329,12 @@ public:
             if (auto added = (*product)->add_relu_of_biased(bias->data()); !added)
                 return tl::unexpected(std::move(added).error());
         }
-        if (auto chosen = (*product)->choose(data); !chosen)
+        if (chosen_ && chosen_->first == problem) {
+            (*product)->set_algorithm(chosen_->second);
+        } else if (auto chosen = (*product)->choose(data); !chosen) {
             return tl::unexpected(std::move(chosen).error());
+        }
+        chosen_.emplace(problem, (*product)->algorithm());
         if (!with_kernel_) {
             return [product = *product, data, bias](StreamRef stream) {
                 return product->multiply(stream, data);
@@ -380,6 +385,7 @@ private:
     std::shared_ptr<Library> lt_;
     const Product& product_;
     bool with_kernel_;
+    std::optional<std::pair<Problem, Algorithm>> chosen_;  ///< For the data sets of a problem.
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ TiledTensor matrix_for_tma(const ElementFormat& format, NativeDevicePointer addr
                        .extents = {columns, rows},
                        .strides_bytes = {columns * format.bytes},
                        .swizzle = TensorSwizzle::bytes_128,
-                       .l2_fetch = TensorL2Fetch::bytes_256},
+                       .l2_fetch = TensorL2Fetch::bytes_128},
             .box = {128 / format.bytes, box_rows}};
 }
 

@@ -109,7 +109,7 @@ __device__ inline float relu(float x) {
     return fmaxf(x, 0.0F);
 }
 __device__ inline float sigmoid(float x) {
-    return 1.0F / (1.0F + __expf(-x));
+    return __fdividef(1.0F, 1.0F + __expf(-x));
 }
 __device__ inline float silu(float x) {
     return x * sigmoid(x);

@@ -140,7 +140,9 @@ bool supports(const VariantRow& row, const Product& product) {
     if (row.name == "tcgen05") return !mn_major && !bytes;
     if (row.name == "mma") return !bytes;
     if (row.name == "wmma") return !mn_major && &product.in == &float16;
-    return true;
+    // Boxes of an MN-major matrix are 64 wide.
+    const WgmmaTile* const tile = tile_of(row);
+    return tile == nullptr || !product.b_n_major || tile->b_box_rows() % 64 == 0;
 }
 
 }  // namespace
@@ -196,7 +198,7 @@ double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties
     const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
     constexpr double large = 200e6;
     double to_all = inputs + outputs > large ? 5500 : 6000;
-    if (pitches * product.in.bytes % 128 != 0) to_all /= 2;
+    if (pitches * product.in.bytes % 128 != 0) to_all /= 1.3;
     const double active = std::min(all, resident) * cluster();
     const double to_one = std::min(64.0, to_all / active);
     const double loaded = 128.0 * (static_cast<double>(tile_m()) / cluster_n +
