@@ -275,11 +275,9 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     }
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
-    if (was_open) {
-        for (u32 w = 0; w < block.warp_count; ++w)
-            reopen_warp(*block.warps[w]);
-        return block;
-    }
+    for (u32 w = 0; was_open && w < block.warp_count; ++w)
+        reopen_warp(*block.warps[w]);
+    if (was_open) return block;
     block.shared.grow(launch.shared_bytes);
     const Code& code = launch.kernel->codes.front();
     aligned(block.register_store, std::size_t{frame_bytes(code)} * block.warp_count);
