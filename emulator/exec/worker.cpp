@@ -199,9 +199,8 @@ void Worker::prepare(Launch& launch) {
         turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
     has_waited = false;
-    // What warps keep from block to block doesn't hold for other launches.
     for (const auto& block : idle)
-        block->warp_count = 0;
+        block->warp_count = 0;  // What warps keep from block to block is another launch's.
 }
 
 bool Worker::open_cluster(Launch& launch) {
