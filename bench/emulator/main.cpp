@@ -14,7 +14,6 @@
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
-#include <barrier>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -24,7 +23,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
@@ -119,45 +117,16 @@ public:
             if (kernel == "mandelbrot") quiet_gain_ = one / emulated;
             gain = fmt::format(" {:>6.2f} |", one / emulated);
         }
-        std::puts(
-            fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |{}",
-                        kernel, emulated, plain, ratio, emulated * 1e6 / instructions,
-                        100 * (emulated / unchecked - 1), gain)
-                .c_str());
+        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |{}",
+                              kernel, emulated, plain, ratio, emulated * 1e6 / instructions,
+                              100 * (emulated / unchecked - 1), gain)
+                      .c_str());
     }
 
-    /// The speed of as many threads of plain C++ as there are workers over that of one thread.
+    /// Measures the machine without the emulator, if several workers are to be compared with one.
     void measure_machine() {
-        const unsigned count = machine_.workers();
-        if (count < 2 || checks_) return;
-        constexpr int size = 256;
-        const auto time_of = [&](unsigned threads) {
-            std::vector<std::vector<int>> images(threads, std::vector<int>(size * size));
-            std::barrier start(static_cast<std::ptrdiff_t>(threads));
-            std::vector<double> ends(threads);
-            double begin = 0;
-            const auto work = [&](unsigned k) {
-                start.arrive_and_wait();
-                if (k == 0) begin = now_in_milliseconds(false);
-                for (int repeat = 0; repeat < 4; ++repeat)
-                    bench::mandelbrot(images[k].data(), size, size, 256);
-                ends[k] = now_in_milliseconds(false);
-            };
-            std::vector<std::thread> others;
-            for (unsigned k = 1; k < threads; ++k)
-                others.emplace_back(work, k);
-            work(0);
-            for (std::thread& one : others)
-                one.join();
-            return *std::ranges::max_element(ends) - begin;
-        };
-        double one = 1e300;
-        double all = 1e300;
-        for (int k = 0; k < 5; ++k) {
-            one = std::min(one, time_of(1));
-            all = std::min(all, time_of(count));
-        }
-        machine_gain_ = std::max(machine_gain_, count * one / all);
+        if (machine_.workers() < 2 || checks_) return;
+        machine_gain_ = std::max(machine_gain_, bench::speed_of_threads(machine_.workers()));
     }
 
     /// The time of one minimal launch, in microseconds.

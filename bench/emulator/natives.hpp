@@ -29,4 +29,7 @@ void lower_bounds(const int* sorted, int n, const int* key, int* at, int keys);
 /// c += a * b
 void product(const float* a, const float* b, float* c, int n);
 
+/// The speed of `count` threads of plain C++ that use hardly any memory over that of one thread.
+double speed_of_threads(unsigned count);
+
 }  // namespace lode::bench

@@ -65,11 +65,11 @@ struct Machine::Pool {
     std::condition_variable work, done;
     Launch* job = nullptr;       ///< Valid for workers that have joined it.
     std::atomic<u64> ticket{0};  ///< Number of jobs so far.
-    /// Of the current job: in the high half, the workers that may still join; in the low half, those
-    /// that have and haven't left.
+    /// Of the current job: in the high half, the workers that may still join; in the low half,
+    /// those that have and haven't left.
     std::atomic<u64> places{0};
     bool ending = false;  ///< `mutex` guards it, and makes sleepers see changes of `places`.
-    u64 workspace = 0;                   ///< Grid barrier of cooperative launches.
+    u64 workspace = 0;    ///< Grid barrier of cooperative launches.
     std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
 
     void serve(u32 number);

@@ -85,28 +85,26 @@ inline u32 bits_of_quad(__m256i lanes_of) {
 }
 /// Sets the sites whose bits are set.
 LODE_RACES_BY_DESIGN inline void set_sites(Site* sites, u32 bits, Site site) {
-    const __m128i spread = _mm_shuffle_epi8(
-        _mm_cvtsi32_si128(static_cast<int>(bits)),
-        _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
+    const __m128i spread =
+        _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(bits)),
+                         _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
     const __m128i each = _mm_set1_epi64x(static_cast<i64>(0x8040201008040201u));
     const __m128i mask = _mm_cmpeq_epi8(_mm_and_si128(spread, each), each);
     auto* const at = reinterpret_cast<__m128i*>(sites);
-    _mm_storeu_si128(at, _mm_blendv_epi8(_mm_loadu_si128(at),
-                                         _mm_set1_epi8(static_cast<char>(site)), mask));
+    _mm_storeu_si128(
+        at, _mm_blendv_epi8(_mm_loadu_si128(at), _mm_set1_epi8(static_cast<char>(site)), mask));
 }
 
 /// plain() of four stamps.
 template <bool shared>
 [[gnu::always_inline]] inline __m256i plain_quad(__m256i stamps, __m256i mine, const Past& past) {
-    const __m256i differs =
-        _mm256_and_si256(_mm256_xor_si256(stamps, mine),
-                         _mm256_set1_epi64x(static_cast<i64>(stamp_thread_bits)));
+    const __m256i differs = _mm256_and_si256(
+        _mm256_xor_si256(stamps, mine), _mm256_set1_epi64x(static_cast<i64>(stamp_thread_bits)));
     const __m256i same = _mm256_cmpeq_epi64(differs, _mm256_setzero_si256());
     __m256i known = _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.end), stamps);
     if constexpr (!shared) {
         known = _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(past.lo), stamps), known);
-        known =
-            _mm256_or_si256(known, _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.oldest), stamps));
+        known = _mm256_or_si256(known, _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.oldest), stamps));
     }
     return _mm256_or_si256(known, same);
 }
@@ -244,7 +242,8 @@ LODE_RACES_BY_DESIGN inline bool record_reads(const RaceAccess& a, Cells& cells,
         record_last(cells.last, piece, a.site);
         return fine;
     }
-    add_reads<shared>(cells.first.open(piece.row), cells.last.open(piece.row), piece, a.past, a.site);
+    add_reads<shared>(cells.first.open(piece.row), cells.last.open(piece.row), piece, a.past,
+                      a.site);
     return fine;
 }
 
@@ -299,8 +298,8 @@ struct Quick {
 
     template <bool shared>
     [[nodiscard]] bool fine(u64 word, u64 mine) const {
-        return word != Track::single && (plain<shared>(word, ~Stamp{0}, past) ||
-                                         ((word ^ mine) & stamp_thread_bits) == 0);
+        return word != Track::single &&
+               (plain<shared>(word, ~Stamp{0}, past) || ((word ^ mine) & stamp_thread_bits) == 0);
     }
 };
 
@@ -432,8 +431,8 @@ bool race_quick(WarpContext& c, const Op* op, u64 address) {
             if (rows->elsewhere) return false;
             Cells* const cells = launch.cells.find(address, false);
             if (cells == nullptr || cells->shift != 2) return false;
-            return quick_uniform<false>(
-                q, *rows, *cells, static_cast<u32>(address % GlobalCells::page_bytes) / 4);
+            return quick_uniform<false>(q, *rows, *cells,
+                                        static_cast<u32>(address % GlobalCells::page_bytes) / 4);
         } else {
             return quick_rows<false, writes, bytes / 8>(q, rows);
         }

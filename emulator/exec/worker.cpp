@@ -199,9 +199,8 @@ void Worker::prepare(Launch& launch) {
         turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
     has_waited = false;
-    // What warps keep from block to block doesn't hold for other launches.
     for (const auto& block : idle)
-        block->warp_count = 0;
+        block->warp_count = 0;  // What warps keep from block to block is another launch's.
 }
 
 bool Worker::open_cluster(Launch& launch) {
@@ -275,11 +274,9 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     }
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
-    if (was_open) {
-        for (u32 w = 0; w < block.warp_count; ++w)
-            reopen_warp(*block.warps[w]);
-        return block;
-    }
+    for (u32 w = 0; was_open && w < block.warp_count; ++w)
+        reopen_warp(*block.warps[w]);
+    if (was_open) return block;
     block.shared.grow(launch.shared_bytes);
     const Code& code = launch.kernel->codes.front();
     aligned(block.register_store, std::size_t{frame_bytes(code)} * block.warp_count);

@@ -98,8 +98,8 @@ void atomic(Builder& b) {
         const Slot value = b.source(values[k], letter, sign);
         const Slot swap =
             *what == exec::AtomicOp::cas ? b.source(b.operand(at + 2), letter, sign) : no_slot;
-        const bool wanted = has_result && results[k].kind != OperandKind::sink &&
-                            b.uses_of(results[k]) != 0;
+        const bool wanted =
+            has_result && results[k].kind != OperandKind::sink && b.uses_of(results[k]) != 0;
         const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
         if (b.refused()) return;
         Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});

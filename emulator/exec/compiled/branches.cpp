@@ -28,9 +28,10 @@ bool Tracer::emit_number_comparison(const Step& step) {
     const bool is_signed = compare >= Compare::lt_s;
     // Less, or less or equal; the others are their opposites.
     const bool or_equal = compare == Compare::le_u || compare == Compare::gt_u ||
-                    compare == Compare::le_s || compare == Compare::gt_s;
+                          compare == Compare::le_s || compare == Compare::gt_s;
     const bool inverted = compare == Compare::ge_u || compare == Compare::gt_u ||
-                    compare == Compare::ge_s || compare == Compare::gt_s || compare == Compare::ne;
+                          compare == Compare::ge_s || compare == Compare::gt_s ||
+                          compare == Compare::ne;
     constexpr u32 most = 1u << 20;
     if (a->stride == b->stride && (equality || a->stride == 0)) {
         load_number(eax, *a);

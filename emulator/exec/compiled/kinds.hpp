@@ -30,10 +30,10 @@ enum class Action : u8 {
     predicate_xor,
     predicate_not,
     predicate_move,
-    convert,       ///< Between integers of `from` and `to` bytes; `sign` extends.
-    product,       ///< mul.wide: of values of `from` bytes.
-    product_sum,   ///< mad.wide of 32-bit values.
-    wide_add,      ///< Values of 64 bits.
+    convert,      ///< Between integers of `from` and `to` bytes; `sign` extends.
+    product,      ///< mul.wide: of values of `from` bytes.
+    product_sum,  ///< mad.wide of 32-bit values.
+    wide_add,     ///< Values of 64 bits.
     wide_subtract,
     wide_move,
     real_add,
@@ -50,8 +50,8 @@ enum class Action : u8 {
     load,
     store,
     atomic,  ///< On values of 32 bits.
-    leave,  ///< Ends threads, or returns from a function.
-    wait,   ///< A barrier: reads only its operands.
+    leave,   ///< Ends threads, or returns from a function.
+    wait,    ///< A barrier: reads only its operands.
 };
 
 /// What a load or store makes its addresses of.

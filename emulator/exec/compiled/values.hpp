@@ -121,7 +121,6 @@ public:
     };
 
 private:
-
     Xbyak::Ymm take(Slot slot, u32 q);
 
     std::map<Slot, Known> known_;

@@ -39,8 +39,9 @@ public:
             body += fmt::format("mov.u32 %r{}, {};\n", k, number());
         for (unsigned k = 0; k < 12; ++k)
             body += fmt::format("mov.f32 %f{}, 0f{:08x};\n", k, real());
-        body += "mov.u32 %r26, bins;\nand.b32 %r28, %r2, 63;\nshl.b32 %r28, %r28, 2;\n"
-                "add.s32 %r28, %r26, %r28;\nst.shared.u32 [%r28], 0;\nbar.sync 0;\n";
+        body +=
+            "mov.u32 %r26, bins;\nand.b32 %r28, %r2, 63;\nshl.b32 %r28, %r28, 2;\n"
+            "add.s32 %r28, %r26, %r28;\nst.shared.u32 [%r28], 0;\nbar.sync 0;\n";
         body += "mov.u32 %r30, 0;\nLoop:\n";
         for (int k = 0; k < 40; ++k) {
             if (k % 10 == 3) {
@@ -102,7 +103,8 @@ private:
         // The next number makes each address a register of its own, as compilers write them.
         const unsigned at = next_;
         next_ = next_ == 26 ? 10 : next_ + 2;
-        const unsigned offset = wrong_ == Wrong::faults && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
+        const unsigned offset =
+            wrong_ == Wrong::faults && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
         const unsigned scale = pick(6) == 0 ? 8 : 4;
         switch (pick(wrong_ == Wrong::races ? 14 : 10)) {
             case 0:
@@ -170,8 +172,7 @@ private:
                 return fmt::format(
                     "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd2, %rd{0};\n"
                     "ld.global.u32 {3}, [%rd{2}+{4}];\n",
-                    at, index(), at + 1, to(),
-                    threads * blocks * 4 * (1 + pick(5)) + 4 * pick(40));
+                    at, index(), at + 1, to(), threads * blocks * 4 * (1 + pick(5)) + 4 * pick(40));
             case 13:
                 return fmt::format(
                     "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd2, %rd{0};\n"
