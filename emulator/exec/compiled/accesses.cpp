@@ -56,7 +56,13 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
         emit_widened(index, (op.flags & access_signed_index) != 0, exit);
         const u32 scale = op.r[index_scale_operand];
         if (scale != 1) imul(rax, rax, static_cast<int>(scale));
-        add(rax, memory_of(op.r[index_base_operand]));
+        const Slot base = op.r[index_base_operand];
+        if (const auto number = scalar(base, true)) {
+            load_number(ecx, *number);
+            add(rax, rcx);
+        } else {
+            add(rax, memory_of(base));
+        }
     } else {
         load_number(eax, index);
     }

@@ -181,6 +181,8 @@ void Tracer::emit_branch(const Step& step) {
         mov(eax, memory_of(op.r[0]));
         if (step.kind.action == Action::branch_unless) not_(eax);
     }
+    // The comparison has loaded registers.
+    if (step.side != 0) taken.state = state();
     test(eax, eax);
     jnz(taken.label, T_NEAR);
 }
@@ -191,7 +193,6 @@ Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     taken.conditional = conditional;
     const bool loop = step.op->target == region_.first;
     taken.pending = loop ? pending() : pending_at(step.op->target);
-    if (step.side != 0) taken.state = state();
     taken.partly = &exit_at(step);
     for (const Assumed& one : assumed_)
         taken.assumed.push_back(scalar(one.slot, one.wide));
