@@ -222,7 +222,9 @@ private:
     Status describe(const Product& product, const Problem& problem) {
         const auto scope = ContextScope::enter(lt_->device);
         if (!scope) return tl::unexpected(scope.error());
-        const auto& [m, n, k] = problem;
+        const std::uint64_t m = problem.x;
+        const std::uint64_t n = problem.y;
+        const std::uint64_t k = problem.z;
         const auto layout = [&](Opaque** to, const kernels::ElementFormat& format,
                                 std::uint64_t rows, std::uint64_t columns) {
             return check(lt_->create_layout(to, type_of(format), rows, columns,

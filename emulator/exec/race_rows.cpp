@@ -306,7 +306,7 @@ struct Quick {
 /// Of rows that a warp accesses whole: their words alone decide, and are all that changes. False if
 /// an earlier access needs a closer look, or a row isn't one word; nothing has changed then.
 template <bool shared, bool writes, u32 shift>
-LODE_RACES_BY_DESIGN [[gnu::always_inline]] inline bool quick_rows(const Quick& q, CellRow* rows) {
+[[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool quick_rows(const Quick& q, CellRow* rows) {
     constexpr u32 count = 2u << shift;
     constexpr u32 step = Track::row_granules >> shift;
     u64 words[count][3];
@@ -316,9 +316,11 @@ LODE_RACES_BY_DESIGN [[gnu::always_inline]] inline bool quick_rows(const Quick& 
         for (u32 track = 0; track < 3; ++track)
             words[k][track] = __atomic_load_n(&rows[k].words[track], __ATOMIC_RELAXED);
         const u64 first = words[k][1];
-        good &= !rows[k].elsewhere & q.fine<shared>(words[k][0], mine);
+        good &= !rows[k].elsewhere;
+        good &= q.fine<shared>(words[k][0], mine);
         if constexpr (writes) {
-            good &= q.fine<shared>(first, mine) & q.fine<shared>(words[k][2], mine);
+            good &= q.fine<shared>(first, mine);
+            good &= q.fine<shared>(words[k][2], mine);
         } else {
             const bool other = (first != Track::single) & (first != 0) &
                                (((first ^ mine) & stamp_thread_bits) / lanes != 0) &
