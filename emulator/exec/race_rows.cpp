@@ -416,7 +416,7 @@ bool race_quick(WarpContext& c, const Op* op, u64 address) {
     LaunchOrder& launch = *c.launch->accesses;
     const auto oldest = static_cast<i64>(launch.first_block << stamp_block_shift);
     const Quick q{shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end},
-                  base | (u64{order.time} << stamp_time_shift) | (c.warp->index * lanes),
+                  base | (u64{order.time} << stamp_time_shift) | (u64{c.warp->index} * lanes),
                   site_of(op->cache)};
     if constexpr (shared) {
         Cells& cells = order.shared;

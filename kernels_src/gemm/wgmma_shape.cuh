@@ -6,8 +6,7 @@
 //     LODE_GEMM_STAGES       of the ring
 //     LODE_GEMM_CLUSTER_M, _N   tiles of a cluster; its blocks share rows of A and of B
 //     LODE_GEMM_SPLITS       parts of k: each block of a cluster sums one, and they add up their
-//     sums
-//                            through shared memory. A block then has one tile.
+//                            sums through shared memory. A block then has one tile.
 //     LODE_GEMM_GROUP        of cluster rows in the order of tiles
 //
 // and those of gemm.cuh the elements, the layouts and the epilogue. Rows of A, B and C start at

@@ -3,7 +3,8 @@
 //
 // Definitions of a row: SELECT_ELEMENT (int, float, long long …), SELECT_THREADS and SELECT_ITEMS
 // (of a block and of a thread), SELECT_PARTITION (1 if the other elements are written as well, from
-// the end on), and SELECT_PREDICATE, an expression of the element x that may be the user's.
+// the end on), and SELECT_PREDICATE, an expression of the element x that may be the user's. Without
+// the first four, a selection of int.
 //
 // The state holds a word of a ticket and an epoch, a word that counts finished blocks, and one word
 // for each tile: a number, the epoch and a flag. The epoch distinguishes the words of a launch from
@@ -11,6 +12,12 @@
 // zeroed once, and again before 2^16 launches have passed whose numbers of elements differ.
 #pragma once
 
+#ifndef SELECT_ELEMENT
+#define SELECT_ELEMENT int
+#define SELECT_THREADS 256
+#define SELECT_ITEMS 16
+#define SELECT_PARTITION 0
+#endif
 #ifndef SELECT_PREDICATE
 #define SELECT_PREDICATE x > 0
 #endif

@@ -2,10 +2,22 @@
 // SORT_VALUES (whether each key has a value of 32 bits), SORT_WORD (unsigned for less than 2^30
 // keys, else unsigned long long), SORT_THREADS and SORT_ITEMS (of a block and of a thread),
 // SORT_BLOCKS (that share a multiprocessor), SORT_SHARED_BYTES (the dynamic shared memory of
-// sort_pass), SORT_REUSES_ARRIVED and SORT_TAKES_LATE (see Tiling).
+// sort_pass), SORT_REUSES_ARRIVED and SORT_TAKES_LATE (see Tiling). Without any, keys of 32 bits.
 #pragma once
 
 #include "sort.cuh"
+
+#ifndef SORT_KEY
+#define SORT_KEY int
+#define SORT_VALUES 0
+#define SORT_WORD unsigned
+#define SORT_THREADS 256
+#define SORT_ITEMS 12
+#define SORT_BLOCKS 2
+#define SORT_REUSES_ARRIVED false
+#define SORT_TAKES_LATE false
+#define SORT_SHARED_BYTES 65536
+#endif
 
 namespace {
 

@@ -99,7 +99,7 @@ std::string in_front_of(const fs::path& folder, const std::optional<std::string>
 /// says so itself.
 std::string tunables() {
     constexpr std::string_view name = "glibc.rtld.optional_static_tls";
-    const std::string before = foreign_environment("GLIBC_TUNABLES").value_or("");
+    std::string before = foreign_environment("GLIBC_TUNABLES").value_or("");
     if (before.find(name) != std::string::npos) return before;
     return fmt::format("{}{}{}=8192", before, before.empty() ? "" : ":", name);
 }

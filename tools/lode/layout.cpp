@@ -45,7 +45,7 @@ void trim_end(std::string& line) {
 
 }  // namespace
 
-void Section::row(std::string label, std::string value) {
+void Section::row(std::string label, std::string_view value) {
     rows_.push_back({std::move(label), visible(value)});
 }
 

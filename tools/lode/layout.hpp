@@ -14,7 +14,7 @@ public:
     explicit Section(std::string title) : title_(std::move(title)) {}
 
     /// Aligns later lines of `value` with the first. An empty label continues the row above.
-    void row(std::string label, std::string value);
+    void row(std::string label, std::string_view value);
 
     /// Ends with a newline.
     [[nodiscard]] std::string to_string() const;

@@ -277,8 +277,9 @@ void Tracer::emit_exit(Exit& exit) {
 
 void Tracer::emit_end() {
     // Traces that begin there add others.
-    for (std::size_t k = 0; k < taken_.size(); ++k)
-        emit_taken(taken_[k]);
+    std::size_t emitted = 0;
+    while (emitted < taken_.size())
+        emit_taken(taken_[emitted++]);
     for (Exit& exit : exits_)
         emit_exit(exit);
     L(leave_called_);

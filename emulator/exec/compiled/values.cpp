@@ -142,16 +142,16 @@ void Values::forget_registers() noexcept {
 
 Values::State Values::state() const {
     State now;
-    now.known = known_;
-    now.held = held_;
-    now.stack = stack_;
+    now.known_ = known_;
+    now.held_ = held_;
+    now.stack_ = stack_;
     return now;
 }
 
 void Values::restore(const State& state) {
-    known_ = state.known;
-    held_ = state.held;
-    stack_ = state.stack;
+    known_ = state.known_;
+    held_ = state.held_;
+    stack_ = state.stack_;
     pinned_ = 0;
 }
 

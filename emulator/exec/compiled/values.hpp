@@ -115,9 +115,9 @@ private:
 public:
     class State {
         friend class Values;
-        std::map<Slot, Known> known;
-        std::array<Held, register_end> held;
-        u32 stack = 0;
+        std::map<Slot, Known> known_;
+        std::array<Held, register_end> held_;
+        u32 stack_ = 0;
     };
 
 private:
