@@ -140,9 +140,15 @@ __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, 
 #define LODE_ORDER_OPERANDS , "n"(a_m_major ? 1 : 0), "n"(b_n_major ? 1 : 0)
 #endif
 
-#define LODE_PRODUCT(columns, names, sums, a_name, b_name, adds_name, a_order, b_order)       \
-    __device__ inline void multiply_##columns(float* d, unsigned long long a,                 \
-                                              unsigned long long b, int adds) {               \
+/// d = a · b (+ d if `adds`) for a warpgroup: 64 rows and 32 bytes of k, d has columns / 2
+/// elements. a and b are matrix descriptors.
+template <unsigned columns>
+__device__ void multiply(float* d, unsigned long long a, unsigned long long b, int adds);
+
+#define LODE_PRODUCT(columns, names, sums, a_name, b_name, adds_name, a_order, b_order)            \
+    template <>                                                                                    \
+    __device__ inline void multiply<columns>(float* d, unsigned long long a, unsigned long long b, \
+                                             int adds) {                                           \
         asm volatile(                                                                       \
             "{\n"                                                                           \
             ".reg .pred p;\n"                                                               \
@@ -151,7 +157,7 @@ __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, 
             ", " b_name ", p, 1, 1" LODE_ORDERS(a_order, b_order) ";\n"                     \
             "}\n"                                                                           \
             : sums                                                                          \
-            : "l"(a), "l"(b), "r"(adds) LODE_ORDER_OPERANDS); \
+            : "l"(a), "l"(b), "r"(adds) LODE_ORDER_OPERANDS);      \
     }
 #define LODE_SUMS_32 LODE_32(0)
 #define LODE_SUMS_64 LODE_SUMS_32, LODE_32(32)
@@ -164,16 +170,6 @@ LODE_PRODUCT(192, LODE_NAMES_96, LODE_SUMS_96, "%96", "%97", "%98", "%99", "%100
 LODE_PRODUCT(256, LODE_NAMES_128, LODE_SUMS_128, "%128", "%129", "%130", "%131", "%132")
 
 #undef LODE_PRODUCT
-
-/// d = a · b (+ d if `adds`) for a warpgroup: 64 rows and 32 bytes of k, d has columns / 2
-/// elements. a and b are matrix descriptors.
-template <unsigned columns>
-__device__ inline void multiply(float* d, unsigned long long a, unsigned long long b, int adds) {
-    if constexpr (columns == 64) multiply_64(d, a, b, adds);
-    if constexpr (columns == 128) multiply_128(d, a, b, adds);
-    if constexpr (columns == 192) multiply_192(d, a, b, adds);
-    if constexpr (columns == 256) multiply_256(d, a, b, adds);
-}
 
 /// The matrix descriptor of a block in shared memory with the 128-byte swizzle, in which eight rows
 /// of 128 bytes are a unit: rows along k if the matrix is K-major, else rows along m or n, in
