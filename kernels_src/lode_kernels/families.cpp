@@ -57,6 +57,12 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
     });
 }
 
+bool is_small(const FamilyEntry& entry, const Problem& problem) noexcept {
+    constexpr std::uint64_t most = 1 << 20;
+    if (entry.family.name == "histogram") return problem.x + problem.y <= most;
+    return problem.x * problem.y * problem.z <= most;
+}
+
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries = [] {
         auto list = gemm::entries();

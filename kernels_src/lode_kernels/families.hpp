@@ -65,6 +65,9 @@ struct FamilyEntry {
 /// All families, in alphabetical order.
 std::span<const FamilyEntry> all();
 
+/// Whether a problem of a family is so small that the software device runs it in a moment.
+bool is_small(const FamilyEntry& entry, const Problem& problem) noexcept;
+
 /// A family by name; nullptr if there is none.
 const FamilyEntry* find(std::string_view name) noexcept;
 

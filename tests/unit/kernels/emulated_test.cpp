@@ -24,13 +24,6 @@ using lode::test::Machine;
 
 namespace {
 
-/// Whether the problem is small enough for the software device to run in a moment.
-bool is_small(const lode::kernels::FamilyEntry& entry, const Problem& problem) {
-    constexpr std::uint64_t most = 1 << 20;
-    if (entry.family.name == "histogram") return problem.x + problem.y <= most;
-    return problem.x * problem.y * problem.z <= most;
-}
-
 void run_row(const VariantLoader& loader, const lode::kernels::FamilyEntry& entry,
              const lode::LoadedVariant& variant, const Problem& problem) {
     CAPTURE(problem.x);
@@ -66,7 +59,7 @@ std::set<std::string> run_every_row(const VariantLoader& loader, bool of_product
             const std::string name = entry.family.name + ":" + row.name;
             CAPTURE(name);
             for (const auto& problem : entry.test_problems) {
-                if (!is_small(entry, problem) ||
+                if (!lode::kernels::is_small(entry, problem) ||
                     lode::refusal_of(row, loader.device_properties(), problem))
                     continue;
                 const auto variant =
@@ -209,7 +202,7 @@ void check_wgmma_rows_of(const char* family, std::string_view name) {
             return lode::refusal_of(row, machine.loader->device_properties(), problem).has_value();
         };
         for (const auto& problem : entry.test_problems) {
-            if (!is_small(entry, problem) || refuses(problem)) continue;
+            if (!lode::kernels::is_small(entry, problem) || refuses(problem)) continue;
             run_row(*machine.loader, entry, load(row, problem), problem);
             ++ran;
         }
