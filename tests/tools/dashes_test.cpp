@@ -19,7 +19,9 @@ TEST_CASE("dashes: everything after -- is an argument of the kernel") {
             lode::test::lode({"run", "a.cu", "k", "--grid", "1", "--", "1", word}, no_driver);
         CHECK(outcome.exit_code == 2);
         CHECK(outcome.out.empty());
-        CHECK_MESSAGE(outcome.complains("Argument 2 ('" + std::string(word) + "')"), outcome.err);
+        // A control character is shown by its number.
+        const std::string shown = word[0] == '\x1f' ? "\\x1f--help" : word;
+        CHECK_MESSAGE(outcome.complains("Argument 2 ('" + shown + "')"), outcome.err);
     }
 }
 

@@ -72,13 +72,23 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
         {"gemm_tt", {"tiled", "mma", "wgmma", "mma"}},
         {"histogram", {"shared", "shared", "shared", "shared"}},
         {"layer_norm", {"registers", "registers", "registers", "registers"}},
+        {"partition", {"small", "small", "small", "small"}},
+        {"partition_float", {"small", "small", "small", "small"}},
+        {"partition_int64", {"small", "small", "small", "small"}},
         {"reduce", {"shuffle", "redux", "redux", "redux"}},
         {"reduce_float", {"shuffle", "shuffle", "shuffle", "shuffle"}},
         {"reduce_int64", {"shuffle", "shuffle", "shuffle", "shuffle"}},
         {"scan", {"wave_small", "wave_small", "wave_small", "wave_small"}},
         {"scan_float", {"wave_small", "wave_small", "wave_small", "wave_small"}},
         {"scan_int64", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"select", {"small", "small", "small", "small"}},
+        {"select_float", {"small", "small", "small", "small"}},
+        {"select_int64", {"small", "small", "small", "small"}},
         {"softmax", {"registers", "registers", "registers", "registers"}},
+        {"sort", {"portable", "small", "small", "small"}},
+        {"sort_float", {"portable", "small", "small", "small"}},
+        {"sort_int64", {"portable", "small", "small", "small"}},
+        {"sort_pairs", {"portable", "small", "small", "small"}},
         {"transpose", {"vec16", "vec16", "vec16", "vec16"}},
         {"vector", {"vec16", "vec16", "vec16", "vec16"}}};
     REQUIRE(list.size() == 4 * expected.size());
@@ -166,7 +176,7 @@ TEST_CASE("lode variants: a problem leaves out the rows that can't handle it") {
     const Machine machine("sm_80");
     const auto decision = machine.json({"gemm", "--problem", "33x7x5"})["variants"][0];
     CHECK(decision["row"] == "tiled");
-    CHECK(reason_of(decision, "mma") == "n = 7 isn't a multiple of 8");
+    CHECK(reason_of(decision, "mma") == "k = 5 isn't a multiple of 8");
     CHECK(reason_of(decision, "wmma") == "k = 5 isn't a multiple of 8");
 }
 
