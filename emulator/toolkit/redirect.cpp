@@ -13,6 +13,11 @@
 #include <link.h>
 #include <sys/syscall.h>
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC would make calls of memset and strlen from loops.
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 namespace {
 
 using lode::original_prefix;
