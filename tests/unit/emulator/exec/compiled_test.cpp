@@ -2,6 +2,8 @@
 // in the middle, and what reports and counts say.
 #include "tests/unit/emulator/exec/support.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include <fmt/format.h>
@@ -45,7 +47,7 @@ public:
         body += "mov.u32 %r30, 0;\nLoop:\n";
         for (int k = 0; k < 40; ++k) {
             if (k % 10 == 3) {
-                body += fmt::format("@{} bra Skip{};\n", p(), k);
+                body += branch(k);
                 diverges_ = true;
             }
             body += instruction();
@@ -94,6 +96,24 @@ private:
     std::string source() { return pick(4) == 0 ? number() : r(); }
     std::string f() { return fmt::format("%f{}", pick(12)); }
     std::string p() { return fmt::format("%p{}", pick(7)); }
+
+    /// A branch by a predicate, or by a comparison in front of it, with which it is one op. All
+    /// lanes may take it, because values are often the same in all.
+    std::string branch(int to) {
+        static constexpr const char* orders[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+        const char* const order = orders[pick(6)];
+        const char* const negated = pick(2) == 0 ? "!" : "";
+        switch (pick(3)) {
+            case 0:
+                return fmt::format("@{}{} bra Skip{};\n", negated, p(), to);
+            case 1:
+                return fmt::format("setp.{}.f32 %p8, {}, {};\n@{}%p8 bra Skip{};\n", order, f(),
+                                   f(), negated, to);
+            default:
+                return fmt::format("setp.{}.s32 %p8, {}, {};\n@{}%p8 bra Skip{};\n", order, r(),
+                                   source(), negated, to);
+        }
+    }
 
     std::string index() {
         static constexpr const char* names[] = {"%r5", "%r5", "%r2", "%r6", "%r3"};
@@ -305,7 +325,10 @@ Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_
     return ran;
 }
 
+/// LODE_TEST_RANDOM_KERNELS makes `count` as many times as large.
 void compare_tiers(unsigned first_seed, unsigned count, Wrong wrong) {
+    if (const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS"); more != nullptr)
+        count *= static_cast<unsigned>(std::max(1, std::atoi(more)));
     unsigned failed = 0;
     unsigned found = 0;
     for (unsigned seed = first_seed; seed < first_seed + count; ++seed) {
