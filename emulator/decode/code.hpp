@@ -84,6 +84,9 @@ struct Kernel {
     /// By Op::cache: where, in the parameter block, the pointer is that an access's addresses come
     /// from; no_parameter_offset if that isn't known.
     std::vector<u32> access_parameters{no_parameter_offset};
+    /// Where, in the parameter block, the pointers are that global memory is written through; may
+    /// repeat. no_parameter_offset is among them if it may be written through others.
+    std::vector<u32> written_parameters;
     u32 dynamic_shared_offset = 0;
     bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
     std::vector<SharedVariable> shared_variables;  ///< By ascending offset, without dynamic ones.

@@ -31,6 +31,7 @@ public:
 
 private:
     void place_variables();
+    void find_pointers();
     void decode_instruction(const ptx::Instruction& instruction);
     void decode_body();
     void count_instructions();
@@ -145,6 +146,14 @@ void FunctionDecoder::count_instructions() {
     code_.ops.back().instructions += waiting;
 }
 
+void FunctionDecoder::find_pointers() {
+    std::vector<u32> origins = pointer_origins(builder_.frame(), function_);
+    std::vector<u32>& written = builder_.kernel().written_parameters;
+    const std::vector<u32> here = written_parameters(function_, origins);
+    written.insert(written.end(), here.begin(), here.end());
+    builder_.set_pointer_origins(std::move(origins));
+}
+
 void FunctionDecoder::resolve_branches() {
     Op* const ops = code_.ops.data();
     for (const auto& [op, instruction] : builder_.branches().ops)
@@ -162,8 +171,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
     if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
-    if (!builder_.refused())
-        builder_.set_pointer_origins(pointer_origins(builder_.frame(), function_));
+    if (!builder_.refused()) find_pointers();
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
     if (!builder_.refused())
         builder_.set_indexing(find_indexed_accesses(function_, builder_.frame()));

@@ -140,7 +140,37 @@ private:
     bool changed_ = false;
 };
 
+/// Whether an instruction may write global memory.
+bool may_write_global(std::string_view opcode) {
+    const auto place = [&](std::string_view word) { return opcode.find(word); };
+    const auto other = std::min({place(".shared"), place(".local"), place(".param")});
+    // A copy names the state space that it writes before the one that it reads.
+    if (opcode.starts_with("cp.")) return place(".global") < other;
+    constexpr std::string_view writers[] = {"st.",       "atom.",      "red.",    "wmma.store.",
+                                            "multimem.", "tensormap.", "discard."};
+    return other == std::string_view::npos &&
+           std::ranges::any_of(writers, [&](auto name) { return opcode.starts_with(name); });
+}
+
 }  // namespace
+
+std::vector<u32> written_parameters(const ptx::Function& function,
+                                    const std::vector<u32>& origins) {
+    std::vector<u32> written;
+    for (const ptx::Instruction& each : function.instructions) {
+        if (!may_write_global(each.opcode)) continue;
+        const std::string_view name = each.opcode.substr(0, each.opcode.find('.'));
+        const bool is_plain = name == "st" || name == "atom" || name == "red";
+        u32 parameter = no_parameter_offset;
+        for (const Operand& operand :
+             std::span(function.operands).subspan(each.first, each.count)) {
+            if (is_plain && operand.address && operand.kind == OperandKind::reg && !origins.empty())
+                parameter = origins[operand.index];
+        }
+        if (std::ranges::find(written, parameter) == written.end()) written.push_back(parameter);
+    }
+    return written;
+}
 
 std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {
     if (!function.entry) return {};

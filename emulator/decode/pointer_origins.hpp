@@ -14,4 +14,10 @@ namespace lode::emulator::decode {
 /// one. Otherwise no_parameter_offset. Empty for other functions.
 [[nodiscard]] std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function);
 
+/// The parameters whose pointers the function's instructions write global memory through, by their
+/// offsets, given what pointer_origins() says of its registers; no_parameter_offset is among them
+/// if some instruction may write global memory by another pointer.
+[[nodiscard]] std::vector<u32> written_parameters(const ptx::Function& function,
+                                                  const std::vector<u32>& origins);
+
 }  // namespace lode::emulator::decode

@@ -4,6 +4,7 @@
 #include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -96,12 +97,6 @@ Bounds bounds_of(const Launch& launch, u64 address) {
     return {lo, hi};
 }
 
-/// Whether an allocation has a gap around it, so that nothing right reaches one from another.
-bool is_apart(const Allocation& allocation) {
-    return allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pinned ||
-           allocation.kind == MemoryKind::managed;
-}
-
 /// "parameter 2", counted from 0.
 std::string parameter_text(const Launch& launch, u32 offset) {
     const auto& all = launch.kernel->info.parameters;
@@ -117,6 +112,7 @@ bool strays(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Acce
     u64 base = 0;
     std::memcpy(&base, c.parameters + offset, sizeof base);
     if (base >= hit.lo && base < hit.hi) return false;
+    if (c.race) c.launch->accesses->unwritten[op->cache] = false;
     const auto home = c.launch->memory->find(base);
     const auto other = c.launch->memory->find(address);
     if (!home || !other || !is_apart(*home) || !is_apart(*other)) return false;

@@ -318,6 +318,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         }
         order.emplace(*pool_->cells, launch.blocks);
         launch.accesses = &*order;
+        find_unwritten(launch);
     }
     if (count > 1) count = pool_->start(count);
     for (u32 k = 0; k < count; ++k) {

@@ -160,7 +160,15 @@ struct LaunchOrder {
     u64 first_block;  ///< The number that stamps have for the launch's block 0.
     Stripe releases[stripes];
     std::atomic<bool> any_release{false};
+    /// By Op::cache: whether an op only reads an allocation that nothing in the launch writes. Such
+    /// reads can't race.
+    std::vector<std::atomic<bool>> unwritten;
 };
+
+/// Fills LaunchOrder::unwritten. It needs the memory check, which keeps accesses in the allocation
+/// that their parameter points into, or says that they leave it; no bounds of an earlier launch may
+/// be cached.
+void find_unwritten(const Launch& launch);
 
 // Events, in order.cpp ---------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 namespace lode::emulator::exec {
 
@@ -51,6 +53,12 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
     return std::equal(mine, mine + a.noted.bytes, now);
 }
 
+/// How far the threads of two accesses are from each other: in one warp, in one block, or not.
+u32 distance(Stamp x, Stamp y) {
+    if (stamp_block(x) != stamp_block(y)) return 2;
+    return stamp_thread(x) / lanes != stamp_thread(y) / lanes ? 1 : 0;
+}
+
 /// Whether a volatile load for data reads what a strong load has seen since it was written: by the
 /// same thread or, of global memory, by its block. One location never goes back to an older value.
 bool has_seen(const RaceAccess& a, Stamp own, Stamp read) {
@@ -81,7 +89,7 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
             shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end}};
 }
 
-void check_lane(const RaceAccess& a, u32 lane, const u64* addresses, bool record_reads) {
+void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
     const u64 address = addresses[lane];
     if (a.shared && address + a.noted.bytes > a.c.shared_bytes) return;
     const Place place = place_of_cells(a, address, a.noted.bytes);
@@ -89,41 +97,58 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses, bool record
     Cells& cells = *place.cells;
     const Stamp own = a.own + lane;
     const u32 granules = std::max(1u, a.noted.bytes >> cells.shift);
+    const auto is_past = [&](Stamp before) {
+        return plain(before, own, a.past) || is_ordered(a, lane, before);
+    };
     const auto conflicts = [&](Stamp before) {
-        return !plain(before, own, a.past) && !is_compatible(a, before) &&
-               !is_ordered(a, lane, before);
+        return !is_past(before) && !is_compatible(a, before);
     };
     for (u32 k = place.index; k < place.index + granules && k < cells.count; ++k) {
         const Stamp write = cells.write.at(k);
         const Stamp first = cells.first.at(k);
-        const Stamp last = cells.last.at(k);
+        const Stamp read = cells.last.at(k);
+        const bool has_second = stamp_is_second_write(read);
+        const Stamp last = has_second ? strong_write_of(read) : read;
         const bool on_write = conflicts(write);
+        const auto earlier = [&] {
+            return on_write           ? Earlier{write, cells.write.site_at(k), true}
+                   : conflicts(first) ? Earlier{first, cells.first.site_at(k), false}
+                                      : Earlier{last, cells.last.site_at(k), has_second};
+        };
         if (!a.writes()) {
-            if (on_write && !has_seen(a, own, first) && !has_seen(a, own, last))
+            const bool on_second = !on_write && has_second && conflicts(last);
+            if (on_second) tell_race(a, lane, address, {last, cells.last.site_at(k), true}, false);
+            if (on_write && !has_seen(a, own, first) && !has_seen(a, own, read))
                 tell_race(a, lane, address, {write, cells.write.site_at(k), true}, false);
-            if (!record_reads) continue;
-            const bool free = plain(first, own, a.past) || is_ordered(a, lane, first);
-            (free ? cells.first : cells.last).set(k, own, a.site);
+            if (is_past(first)) {
+                cells.first.set(k, own, a.site);
+            } else if (!has_second || is_past(last)) {
+                cells.last.set(k, own, a.site);
+            }
             continue;
         }
-        const bool on_first = !on_write && conflicts(first);
-        if (on_write || on_first || conflicts(last)) {
-            const Earlier before = on_write   ? Earlier{write, cells.write.site_at(k), true}
-                                   : on_first ? Earlier{first, cells.first.site_at(k), false}
-                                              : Earlier{last, cells.last.site_at(k), false};
+        if (on_write || conflicts(first) || conflicts(last)) {
+            const Earlier before = earlier();
             const bool benign = is_equal_value(a, lane, addresses, before.stamp);
             tell_race(a, lane, address, before, benign);
             if (benign) continue;
         }
-        // A strong write doesn't order a weak one before other strong ones.
-        const bool covers = a.strength != 0 && stamp_is_weak(write) && write != 0;
-        if (covers && (write & stamp_async) == 0) {
+        const bool on_strong = write != 0 && !stamp_is_weak(write) && !stamp_is_covered(write);
+        if (a.strength != 0 && on_strong && !is_past(write)) {
+            // Of several strong writes in no order, two are kept that are far from each other.
+            if (!has_second || is_past(last) || distance(last, write) <= distance(own, write))
+                cells.last.set(k, second_write(own), a.site);
+            continue;
+        }
+        if (a.strength == 0) {
+            if (first != 0) cells.first.set(k, 0, 0);
+            if (read != 0) cells.last.set(k, 0, 0);
+        } else if (stamp_is_weak(write) && write != 0 && (write & stamp_async) == 0 &&
+                   plain(first, nobody, a.past)) {
+            // A strong write doesn't order weak accesses before other strong ones.
             cells.first.set(k, write | stamp_covered, cells.write.site_at(k));
-        } else if (first != 0 && (a.strength == 0 || !stamp_is_covered(first))) {
-            cells.first.set(k, 0, 0);
         }
         cells.write.set(k, own, a.site);
-        if (last != 0) cells.last.set(k, 0, 0);
     }
 }
 
@@ -151,42 +176,7 @@ struct Singles {
         (free ? cells.first : cells.last).set(k, own, a.site);
         return true;
     }
-    /// Of atomics and other strong writes in shared memory.
-    [[nodiscard]] bool record_strong(u32 k, Stamp own) const {
-        const Stamp write = cells.write.at(k);
-        const Stamp first = cells.first.at(k);
-        const Stamp last = cells.last.at(k);
-        const bool strong = !stamp_is_weak(write) && !stamp_is_covered(write) &&
-                            (write & stamp_async) == 0 && stamp_block(write) == 0;
-        if (!strong || !plain(first, own, a.past) || !plain(last, own, a.past)) return false;
-        if (first != 0 && !stamp_is_covered(first)) cells.first.set(k, 0, 0);
-        if (last != 0) cells.last.set(k, 0, 0);
-        cells.write.set(k, own, a.site);
-        return true;
-    }
 };
-
-void race_shared_singles(const RaceAccess& a, const u64* addresses) {
-    const WarpOrder& warp = a.order.warps[a.c.warp->index];
-    const Singles singles{a, a.order.shared, !a.order.is_fine && warp.warp_floor <= warp.floor};
-    const u32 bytes = a.c.shared_bytes;
-    const auto each = [&](auto&& record) {
-        each_lane(a.c.mask, [&](u32 i) {
-            if (addresses[i] + 4 > bytes) return;
-            if (!record(static_cast<u32>(addresses[i] / 4), a.own + i))
-                check_lane(a, i, addresses, true);
-        });
-    };
-    if (a.strength == 0 && a.writes()) {
-        each([&](u32 k, Stamp own) { return singles.record<true>(k, own); });
-    } else if (a.strength == 0) {
-        each([&](u32 k, Stamp own) { return singles.record<false>(k, own); });
-    } else if (a.writes()) {
-        each([&](u32 k, Stamp own) { return singles.record_strong(k, own); });
-    } else {
-        each([&](u32, Stamp) { return false; });
-    }
-}
 
 void race_global_singles(const RaceAccess& a, const u64* addresses) {
     const WarpOrder& warp = a.order.warps[a.c.warp->index];
@@ -205,7 +195,7 @@ void race_global_singles(const RaceAccess& a, const u64* addresses) {
         const Stamp own = a.own + i;
         const bool fine = cells->shift == 2 && (a.writes() ? singles.record<true>(k, own)
                                                            : singles.record<false>(k, own));
-        if (!fine) check_lane(a, i, addresses, true);
+        if (!fine) check_lane(a, i, addresses);
     });
 }
 
@@ -213,13 +203,38 @@ void race_global_singles(const RaceAccess& a, const u64* addresses) {
 
 void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted) {
-    if (c.block->order->spent) return;
+    if (c.block->order->spent || (!shared && reads_unwritten(c, op))) return;
     const RaceAccess a = race_access(c, op, shared, noted);
     if (noted.bytes == 4) {
-        if (shared && c.block->order->shared.shift == 2) return race_shared_singles(a, addresses);
+        if (shared && c.block->order->shared.shift == 2) return race_shared_lanes(a, addresses);
         if (!shared && a.strength == 0) return race_global_singles(a, addresses);
     }
-    each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses, true); });
+    each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses); });
+}
+
+void find_unwritten(const Launch& launch) {
+    const Kernel& kernel = *launch.kernel;
+    std::vector<std::atomic<bool>>& unwritten = launch.accesses->unwritten;
+    unwritten = std::vector<std::atomic<bool>>(kernel.access_parameters.size());
+    if (!launch.options->checks.memory) return;
+    const auto home_of = [&](u32 parameter) -> std::optional<Allocation> {
+        if (parameter == no_parameter_offset) return std::nullopt;
+        u64 base = 0;
+        std::memcpy(&base, launch.parameters.data() + parameter, sizeof base);
+        std::optional<Allocation> home = launch.memory->find(base);
+        if (home && !is_apart(*home)) home.reset();
+        return home;
+    };
+    std::vector<u64> written;
+    for (const u32 parameter : kernel.written_parameters) {
+        const auto home = home_of(parameter);
+        if (!home) return;
+        written.push_back(home->address);
+    }
+    for (std::size_t k = 0; k < unwritten.size(); ++k) {
+        const auto home = home_of(kernel.access_parameters[k]);
+        unwritten[k] = home && std::ranges::find(written, home->address) == written.end();
+    }
 }
 
 void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
@@ -242,7 +257,7 @@ void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offse
                        Past{1, 0, 0}};
     alignas(32) u64 addresses[lanes] = {};
     addresses[lane] = offset;
-    check_lane(a, lane, addresses, true);
+    check_lane(a, lane, addresses);
 }
 
 }  // namespace lode::emulator::exec

@@ -47,15 +47,23 @@ struct Earlier {
     bool wrote = false;
 };
 
-/// Whether an access needs no closer look: there was none, or it is the thread's own, or ordered
-/// for every lane.
+/// Whether an access needs no closer look: there was none, or it is the thread's own of the same
+/// strength, or ordered for every lane.
 template <bool shared = false>
 [[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
     const auto when = static_cast<i64>(s);
-    const bool mine = ((s ^ own) & stamp_thread_bits) == 0;
+    const bool mine = ((s ^ own) & stamp_same_bits) == 0;
     if constexpr (shared) return (when < past.end) | mine;
     return (when < past.oldest) | ((when >= past.lo) & (when < past.end)) | mine;
 }
+
+/// Whether the race check has nothing to do for an access to global memory.
+inline bool reads_unwritten(const WarpContext& c, const Op* op) noexcept {
+    return c.launch->accesses->unwritten[op->cache].load(std::memory_order_relaxed);
+}
+
+/// For plain(): no thread's own.
+inline constexpr Stamp nobody = ~Stamp{0};
 
 /// The cells of an access that lies in one page.
 struct Place {
@@ -77,7 +85,16 @@ inline Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
 [[nodiscard]] RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted);
 
 /// Looks closely at one lane's access and records it.
-void check_lane(const RaceAccess& a, u32 lane, const u64* addresses, bool record_reads);
+void check_lane(const RaceAccess& a, u32 lane, const u64* addresses);
+
+/// Records accesses by single lanes to one granule each of the block's own shared memory, with a
+/// closer look where one is needed.
+void race_shared_lanes(const RaceAccess& a, const u64* addresses);
+
+/// Records an access by all lanes to consecutive granules of the block's own shared memory, from
+/// granule k on, if no earlier write needs a closer look and, before a write, no earlier read.
+/// Otherwise false, and nothing is recorded.
+bool race_shared_run(const RaceAccess& a, u32 k);
 
 /// Reports a race at an address, which is an offset in shared memory.
 void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlier, bool benign);

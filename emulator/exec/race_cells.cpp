@@ -33,15 +33,17 @@ void Track::clear() noexcept {
         rows_[row].words[which_] = 0;
 }
 
+void Track::make() {
+    void* const made =
+        std::calloc(std::size_t{count_} * row_granules, sizeof(Stamp) + sizeof(Site));
+    if (made == nullptr) throw std::bad_alloc();
+    Stamp* none = nullptr;
+    // Another worker may have been quicker.
+    if (!stamps_.compare_exchange_strong(none, static_cast<Stamp*>(made))) std::free(made);
+}
+
 LODE_RACES_BY_DESIGN void Track::expand(u32 row) {
-    if (stamps_.load(std::memory_order_acquire) == nullptr) {
-        void* const made =
-            std::calloc(std::size_t{count_} * row_granules, sizeof(Stamp) + sizeof(Site));
-        if (made == nullptr) throw std::bad_alloc();
-        Stamp* none = nullptr;
-        // Another worker may have been quicker.
-        if (!stamps_.compare_exchange_strong(none, static_cast<Stamp*>(made))) std::free(made);
-    }
+    if (stamps_.load(std::memory_order_acquire) == nullptr) make();
     const u64 word = this->word(row);
     if (word == single) return;
     Stamp* const to = stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;

@@ -32,6 +32,8 @@ inline constexpr u64 stamp_gpu = 2u << 10;  ///< Strong in the device.
 inline constexpr u64 stamp_covered = stamp_cta | stamp_gpu;
 /// Equal bits here: accesses by the same thread.
 inline constexpr u64 stamp_thread_bits = (~u64{0} << stamp_block_shift) | stamp_async | 0x3ff;
+/// Likewise, and of the same strength.
+inline constexpr u64 stamp_same_bits = stamp_thread_bits | stamp_covered;
 
 /// In place of the rank of a block: what the products (wgmma) of one of the block's warps read.
 inline constexpr u64 stamp_products = 17;
@@ -43,7 +45,18 @@ constexpr bool stamp_is_weak(Stamp s) {
     return (s & stamp_covered) == 0;
 }
 constexpr bool stamp_is_covered(Stamp s) {
-    return (s & stamp_covered) == stamp_covered;
+    return (s & (stamp_async | stamp_covered)) == stamp_covered;
+}
+/// Among the last reads: a strong write instead, in no order with the strong write of its granule.
+constexpr bool stamp_is_second_write(Stamp s) {
+    return (s & (stamp_async | stamp_covered)) == (stamp_async | stamp_covered);
+}
+constexpr Stamp second_write(Stamp strong) {
+    return strong | stamp_async | stamp_covered;
+}
+/// The write, as if its scope were the device.
+constexpr Stamp strong_write_of(Stamp second) {
+    return (second & ~(stamp_async | stamp_covered)) | stamp_gpu;
 }
 constexpr u64 stamp_block(Stamp s) {
     return s >> stamp_block_shift;
@@ -133,6 +146,15 @@ public:
         Stamp* stamps;
         Site* sites;
     };
+    /// Those of all rows, of which only those kept one by one have a meaning.
+    [[nodiscard]] Row all() {
+        if (stamps_.load(std::memory_order_acquire) == nullptr) make();
+        return {stamps_.load(std::memory_order_relaxed), sites()};
+    }
+    /// Makes a row one whose stamps are kept one by one.
+    void split(u32 row) {
+        if (word(row) != single) expand(row);
+    }
     [[nodiscard]] Row open(u32 row) {
         if (word(row) != single) expand(row);
         const std::size_t at = std::size_t{row} * row_granules;
@@ -141,6 +163,7 @@ public:
 
 private:
     void drop() noexcept;
+    void make();
     void expand(u32 row);
     [[nodiscard]] Site* sites() const noexcept {
         return reinterpret_cast<Site*>(stamps_.load(std::memory_order_relaxed) +
@@ -163,7 +186,9 @@ struct Cells {
     Track write{0};
     /// The first read since the write that nothing orders before others; or a covered write.
     Track first{1};
-    Track last{2};  ///< The last such read by another thread.
+    /// The last such read by another thread; or a second of several strong writes in no order,
+    /// where `write` has the first.
+    Track last{2};
 
     /// Empty cells for `bytes`.
     void reset(u32 bytes, u32 its_shift);

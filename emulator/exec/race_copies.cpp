@@ -41,7 +41,7 @@ void order_copy(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, 
     alignas(32) u64 addresses[lanes] = {};
     for (u32 at = 0; at < bytes; at += 4) {
         addresses[lane] = address + at;
-        check_lane(a, lane, addresses, true);
+        check_lane(a, lane, addresses);
     }
     if (end == CopyEnd::mbarrier) return;
     const bool bulk = end == CopyEnd::bulk_group;

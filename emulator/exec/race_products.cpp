@@ -104,7 +104,7 @@ void order_product_read(WarpContext& c, const Op* op, u32 offset) {
     a.own = stamp_of(stamp_products, order.time, 0, c.warp->index * lanes);
     alignas(32) u64 addresses[lanes] = {};
     addresses[0] = offset;
-    check_lane(a, 0, addresses, true);
+    check_lane(a, 0, addresses);
 }
 
 void order_product_commit(WarpContext& c) {

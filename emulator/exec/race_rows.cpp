@@ -98,8 +98,8 @@ LODE_RACES_BY_DESIGN inline void set_sites(Site* sites, u32 bits, Site site) {
 /// plain() of four stamps.
 template <bool shared>
 [[gnu::always_inline]] inline __m256i plain_quad(__m256i stamps, __m256i mine, const Past& past) {
-    const __m256i differs = _mm256_and_si256(
-        _mm256_xor_si256(stamps, mine), _mm256_set1_epi64x(static_cast<i64>(stamp_thread_bits)));
+    const __m256i differs = _mm256_and_si256(_mm256_xor_si256(stamps, mine),
+                                             _mm256_set1_epi64x(static_cast<i64>(stamp_same_bits)));
     const __m256i same = _mm256_cmpeq_epi64(differs, _mm256_setzero_si256());
     __m256i known = _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.end), stamps);
     if constexpr (!shared) {
@@ -196,7 +196,7 @@ LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piec
         return stamps_plain<shared>(track.stamps(piece.row), piece, past);
     }
     // All its stamps have the same time. The marker is in the bits of the thread.
-    if (plain<shared>(word, ~Stamp{0}, past)) return true;
+    if (plain<shared>(word, nobody, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
     if (((word ^ piece.own) & stamp_thread_bits) / lanes != 0) return false;  // Another warp's.
     Stamp stamps[Track::row_granules];
@@ -229,22 +229,22 @@ LODE_RACES_BY_DESIGN inline void record_last(Track& track, Piece piece, Site sit
            (((word - marker + piece.at) ^ piece.stamp(0)) & stamp_thread_bits) != 0;
 }
 
-/// Records a piece of reads; false if an earlier write needs a closer look.
+/// Records a piece of reads.
 template <bool shared>
-LODE_RACES_BY_DESIGN inline bool record_reads(const RaceAccess& a, Cells& cells,
+LODE_RACES_BY_DESIGN inline void record_reads(const RaceAccess& a, Cells& cells,
                                               const Piece& piece) {
-    const bool fine = all_plain<shared>(cells.write, piece, a.past);
-    if (all_plain<shared>(cells.first, piece, a.past)) {
-        record(cells.first, piece, a.site);
-        return fine;
-    }
-    if (is_others(cells.first.word(piece.row), piece)) {
-        record_last(cells.last, piece, a.site);
-        return fine;
-    }
+    if (all_plain<shared>(cells.first, piece, a.past)) return record(cells.first, piece, a.site);
+    if (is_others(cells.first.word(piece.row), piece))
+        return record_last(cells.last, piece, a.site);
     add_reads<shared>(cells.first.open(piece.row), cells.last.open(piece.row), piece, a.past,
                       a.site);
-    return fine;
+}
+
+/// The piece by the other half of the warp.
+inline Piece twin_of(Piece piece) {
+    piece.own += lanes / 2;
+    if (piece.word != Track::single) piece.word += lanes / 2;
+    return piece;
 }
 
 template <bool shared>
@@ -254,14 +254,15 @@ bool record_run(const RaceAccess& a, const Place& place, u32 granules, u32 shift
     bool fine = true;
     if (!a.writes()) {
         each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
-            fine &= record_reads<shared>(a, cells, piece);
-            if (!run.twin) return;
-            Piece twin = piece;
-            twin.own += lanes / 2;
-            if (twin.word != Track::single) twin.word += lanes / 2;
-            record(cells.last, twin, a.site);
+            fine = fine && all_plain<shared>(cells.write, piece, a.past) &&
+                   (!run.twin || all_plain<shared>(cells.write, twin_of(piece), a.past));
         });
-        return fine;
+        if (!fine) return false;
+        each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
+            record_reads<shared>(a, cells, piece);
+            if (run.twin) record(cells.last, twin_of(piece), a.site);
+        });
+        return true;
     }
     each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
         fine = fine && all_plain<shared>(cells.write, piece, a.past) &&
@@ -279,15 +280,14 @@ bool record_run(const RaceAccess& a, const Place& place, u32 granules, u32 shift
 bool record_uniform(const RaceAccess& a, const Place& place, u32 granules, const Run& run) {
     const Stamp from = a.own + run.lane;
     const Stamp to = from + run.count - 1;
-    constexpr Stamp nobody = ~Stamp{0};
     Cells& cells = *place.cells;
-    bool fine = true;
+    for (u32 k = place.index; k < place.index + granules; ++k)
+        if (!plain(cells.write.at(k), nobody, a.past)) return false;
     for (u32 k = place.index; k < place.index + granules; ++k) {
-        fine &= plain(cells.write.at(k), nobody, a.past);
         if (plain(cells.first.at(k), nobody, a.past)) cells.first.set(k, from, a.site);
         cells.last.set(k, to, a.site);
     }
-    return fine;
+    return true;
 }
 
 /// What decides about the whole rows of a warp.
@@ -299,7 +299,7 @@ struct Quick {
     template <bool shared>
     [[nodiscard]] bool fine(u64 word, u64 mine) const {
         return word != Track::single &&
-               (plain<shared>(word, ~Stamp{0}, past) || ((word ^ mine) & stamp_thread_bits) == 0);
+               (plain<shared>(word, nobody, past) || ((word ^ mine) & stamp_thread_bits) == 0);
     }
 };
 
@@ -341,7 +341,6 @@ template <bool shared, bool writes, u32 shift>
 /// One element that all lanes read.
 template <bool shared>
 LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cells& cells, u32 k) {
-    constexpr Stamp nobody = ~Stamp{0};
     const u32 at = k / Track::row_granules;
     if (row.words[1] != Track::single || row.words[2] != Track::single) return false;
     const Stamp write = row.words[0] != Track::single ? row.words[0] : cells.write.at(k);
@@ -358,6 +357,14 @@ LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cell
     return true;
 }
 
+/// Whether a run of granules by a whole warp makes or finds rows that are kept stamp by stamp.
+bool is_by_stamps(const RaceAccess& a, const Place& place) {
+    if (place.index % Track::row_granules != 0) return true;
+    const Track& track = a.writes() ? place.cells->write : place.cells->first;
+    const u32 row = place.index / Track::row_granules;
+    return track.word(row) == Track::single && track.word(row + 1) == Track::single;
+}
+
 void check_run(const RaceAccess& a, const Run& run) {
     const u32 bytes = a.noted.bytes;
     const u64 total = run.uniform ? bytes : u64{bytes} * run.count;
@@ -368,6 +375,9 @@ void check_run(const RaceAccess& a, const Run& run) {
         const Place place = place_of_cells(a, run.address, bytes);
         if (place.cells == nullptr) return;
         const u32 shift = place.cells->shift;
+        if (a.shared && !run.uniform && run.count == lanes && bytes == 4 && shift == 2 &&
+            is_by_stamps(a, place) && race_shared_run(a, place.index))
+            return;
         const auto granules = static_cast<u32>(total >> shift);
         const auto per_lane = static_cast<u32>(std::countr_zero(bytes >> shift));
         const bool fine = run.uniform ? record_uniform(a, place, granules, run)
@@ -379,18 +389,18 @@ void check_run(const RaceAccess& a, const Run& run) {
     for (u32 i = 0; i < run.count; ++i)
         addresses[run.lane + i] = run.address + (run.uniform ? 0 : u64{i} * bytes);
     for (u32 i = 0; i < run.count; ++i)
-        check_lane(a, run.lane + i, addresses, total > room);
+        check_lane(a, run.lane + i, addresses);
     if (!run.twin) return;
     std::copy_n(addresses, lanes / 2, addresses + lanes / 2);
     for (u32 i = lanes / 2; i < lanes; ++i)
-        check_lane(a, i, addresses, true);
+        check_lane(a, i, addresses);
 }
 
 }  // namespace
 
 void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted) {
-    if (c.block->order->spent) return;
+    if (c.block->order->spent || (!shared && reads_unwritten(c, op))) return;
     const RaceAccess a = race_access(c, op, shared, noted);
     const bool uniform = pattern == Pattern::uniform || pattern == Pattern::half_uniform;
     if (pattern == Pattern::run || pattern == Pattern::uniform) {
@@ -406,6 +416,9 @@ template <bool shared, bool writes, u32 bytes, bool uniform>
 bool race_quick(WarpContext& c, const Op* op, u64 address) {
     BlockOrder& order = *c.block->order;
     if (order.spent) return true;
+    if constexpr (!shared && !writes) {
+        if (reads_unwritten(c, op)) return true;
+    }
     if ((op->flags2 & (order_strong | order_data | order_validated)) != 0) return false;
     constexpr u32 row_bytes = 4 * Track::row_granules;
     constexpr u32 total = uniform ? bytes : bytes * lanes;

@@ -167,8 +167,9 @@ void Worker::prepare(Launch& launch) {
     const bool checked = launch.options->checks.memory;
     const u64 epoch = launch.memory->epoch();
     const auto& parameters = launch.parameters;
-    if (bounds_kernel != &kernel || !std::ranges::equal(bounds_parameters, parameters) ||
-        bounds_epoch != epoch || bounds_checked != checked || bounds.size() < kernel.bounds) {
+    if (launch.accesses != nullptr || bounds_kernel != &kernel ||
+        !std::ranges::equal(bounds_parameters, parameters) || bounds_epoch != epoch ||
+        bounds_checked != checked || bounds.size() < kernel.bounds) {
         const Bounds everything{0, ~u64{0} >> 1};
         bounds.assign(std::max<std::size_t>(kernel.bounds, 1), checked ? Bounds{} : everything);
         bounds_kernel = &kernel;

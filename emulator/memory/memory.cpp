@@ -63,6 +63,11 @@ std::string_view to_string(MemoryKind kind) noexcept {
     return "unknown";
 }
 
+bool is_apart(const Allocation& allocation) noexcept {
+    return allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pinned ||
+           allocation.kind == MemoryKind::managed;
+}
+
 std::string describe(const Allocation& allocation) {
     std::string text = fmt::format("{}-byte {} allocation at 0x{:x}", allocation.bytes,
                                    to_string(allocation.kind), allocation.address);
