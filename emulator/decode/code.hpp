@@ -87,6 +87,7 @@ struct Kernel {
     /// Where, in the parameter block, the pointers are that global memory is written through; may
     /// repeat. no_parameter_offset is among them if it may be written through others.
     std::vector<u32> written_parameters;
+    bool may_wait = false;  ///< For other blocks; see decode::may_wait().
     u32 dynamic_shared_offset = 0;
     bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
     std::vector<SharedVariable> shared_variables;  ///< By ascending offset, without dynamic ones.

@@ -152,6 +152,7 @@ void FunctionDecoder::find_pointers() {
     const std::vector<u32> here = written_parameters(function_, origins);
     written.insert(written.end(), here.begin(), here.end());
     builder_.set_pointer_origins(std::move(origins));
+    builder_.kernel().may_wait |= may_wait(function_);
 }
 
 void FunctionDecoder::resolve_branches() {

@@ -172,6 +172,20 @@ std::vector<u32> written_parameters(const ptx::Function& function,
     return written;
 }
 
+bool may_wait(const ptx::Function& function) {
+    return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
+        const std::string_view opcode = each.opcode;
+        const auto has = [&](std::string_view word) { return opcode.find(word) != opcode.npos; };
+        if (has(".shared::cta") || has(".shared.") || has(".local")) return false;
+        if (opcode.starts_with("ld."))
+            return has(".volatile") || has(".relaxed") || has(".acquire") || has(".mmio") ||
+                   has(".cv.");
+        return opcode.starts_with("atom.") || opcode.starts_with("nanosleep") ||
+               opcode.starts_with("multimem.ld_reduce") ||
+               opcode.starts_with("clusterlaunchcontrol");
+    });
+}
+
 std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {
     if (!function.entry) return {};
     return Origins(frame, function).run();

@@ -112,6 +112,7 @@ struct alignas(64) Worker {
     /// A group of lanes has waited for tensor memory or for products in this launch.
     bool has_waited = false;
     u64 instructions = 0;
+    u64 next_cluster = 0, end_clusters = 0;  ///< Numbers that it has taken and not yet opened.
 
     /// Runs blocks of the launch until none are left. Any exception from the executor or from a
     /// callback in the options ends the launch with a fault; none escapes.
@@ -122,6 +123,8 @@ private:
     /// Frees the memory of blocks and calls.
     void forget_state() noexcept;
     void prepare(Launch& launch);
+    /// Takes the numbers of the next clusters; false if there are none.
+    bool take_clusters(Launch& launch);
     /// Opens the blocks of the next cluster; false if there is none.
     bool open_cluster(Launch& launch);
     Block& open_block(Launch& launch, Dim3 index);

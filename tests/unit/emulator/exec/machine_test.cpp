@@ -76,17 +76,26 @@ TEST_CASE("machine: every PTX instruction that a warp runs is counted, even with
                 32) == 3 + 3 + 1 + 2);
 }
 
-TEST_CASE("machine: four workers run every block once") {
-    Rig rig(4);
-    const auto module = rig.load(
-        ptx_kernel(".param .u64 out",
-                   "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, "
-                   "4; add.u64 %rd1, %rd1, %rd2; atom.global.add.u32 %r2, [%rd1], 1;"));
-    const auto out = rig.put(std::vector<std::uint32_t>(1000));
-    for (int k = 0; k < 5; ++k) {
-        REQUIRE(rig.run(*module, "k", {1000}, {32}, out).fault == Fault::none);
+TEST_CASE("machine: workers run every block once") {
+    // Workers take blocks one by one where an atomic's result may tell a block what others do.
+    for (const std::string_view add :
+         {"atom.global.add.u32 %r2, [%rd1], 1;", "red.global.add.u32 [%rd1], 1;"}) {
+        for (const unsigned workers : {1, 3, 4}) {
+            Rig rig(workers);
+            const auto module = rig.load(
+                ptx_kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, "
+                           "%r1, 4; add.u64 %rd1, %rd1, %rd2; " +
+                               std::string(add)));
+            for (const unsigned blocks : {1u, 2u, 7u, 33u, 1000u, 4099u}) {
+                const auto out = rig.put(std::vector<std::uint32_t>(blocks));
+                for (int k = 0; k < 5; ++k)
+                    REQUIRE(rig.run(*module, "k", {blocks}, {32}, out).fault == Fault::none);
+                CHECK(rig.get<std::uint32_t>(out, blocks) ==
+                      std::vector<std::uint32_t>(blocks, 160));
+            }
+        }
     }
-    CHECK(rig.get<std::uint32_t>(out, 1000) == std::vector<std::uint32_t>(1000, 160));
 }
 
 TEST_CASE("machine: memory barriers count transactions of bulk copies") {
