@@ -7,6 +7,11 @@ function(lode_project_flags target)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                              -Wno-sign-conversion -Wnon-virtual-dtor)
+    # A product and a sum round separately. By default GCC contracts them to an fma where the
+    # processor has one, such as AArch64; the x86-64 of the default flags has none.
+    if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        target_compile_options(${target} PRIVATE -ffp-contract=off)
+    endif()
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
     # GCC 12 warns about std::string's own code where it inlines (GCC bug 105651).
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -2,6 +2,7 @@
 
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/memory/page.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <memory>
@@ -10,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -39,8 +39,7 @@ bool has_pages(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
     std::uintptr_t end = 0;
     if (__builtin_add_overflow(address, bytes, &end)) return false;
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const std::uintptr_t first = address / page * page;
+    const std::uintptr_t first = address / page_bytes() * page_bytes();
     return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 

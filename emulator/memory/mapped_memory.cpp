@@ -1,6 +1,7 @@
 // The part of Memory that reserves addresses and maps physical memory at them.
 #include "base/align_up.hpp"
 #include "emulator/memory/memory.hpp"
+#include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -46,8 +47,8 @@ std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multipl
 }
 
 std::uint64_t Memory::reserve(std::size_t bytes, std::size_t multiple) {
-    if (bytes == 0 || bytes > reservation_ || bytes % page != 0) return 0;
-    const std::size_t aligned = std::max(multiple, page);
+    if (bytes == 0 || bytes > reservation_ || bytes % page_bytes() != 0) return 0;
+    const std::size_t aligned = std::max(multiple, page_bytes());
     if (aligned > reservation_ || (aligned & (aligned - 1)) != 0) return 0;
     const std::unique_lock lock(mutex_);
     const std::uint64_t address = take_aligned_locked(bytes, aligned);
@@ -79,7 +80,9 @@ bool Memory::unreserve(std::uint64_t address, std::size_t bytes) {
 
 bool Memory::map(std::uint64_t address, std::size_t bytes, int file, std::size_t offset,
                  std::string_view label, int owner) {
-    if (bytes == 0 || address % page != 0 || bytes % page != 0 || offset % page != 0) return false;
+    if (bytes == 0 || address % page_bytes() != 0 || bytes % page_bytes() != 0 ||
+        offset % page_bytes() != 0)
+        return false;
     const std::unique_lock lock(mutex_);
     if (!reserved_locked(address, bytes) || record_at(address) != nullptr) return false;
     const auto next = records_.lower_bound(address);
@@ -108,6 +111,7 @@ bool Memory::unmap(std::uint64_t address) {
 
 std::uint64_t Memory::import(int file, std::size_t offset, std::size_t bytes,
                              std::string_view label, int owner) {
+    const std::size_t page = page_bytes();
     const std::size_t into = offset % page;
     if (bytes == 0 || bytes > reservation_) return 0;
     const std::size_t mapped = align_up(into + bytes, page);
@@ -135,6 +139,7 @@ bool Memory::remove_import(std::uint64_t address) {
         found->second.allocation.kind != MemoryKind::imported)
         return false;
     Record record = found->second;
+    const std::size_t page = page_bytes();
     const std::uint64_t first = address / page * page;
     if (!map_own_zeros(first, record.span - page)) return false;
     records_.erase(found);

@@ -1,10 +1,12 @@
 #include "emulator/memory/memory.hpp"
 
 #include "base/align_up.hpp"
+#include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <mutex>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -166,17 +168,21 @@ void Memory::quarantine_locked(std::uint64_t address, Record record) {
 }
 
 void Memory::discard_pages(std::uint64_t address, std::size_t bytes) noexcept {
-    const std::uint64_t lo = align_up(address, page);
-    const std::uint64_t hi = (address + bytes) / page * page;
+    const std::uint64_t lo = align_up(address, page_bytes());
+    const std::uint64_t hi = (address + bytes) / page_bytes() * page_bytes();
     if (lo >= hi) return;
     auto* const at = reinterpret_cast<std::byte*>(lo);
-    if (madvise(at, hi - lo, file_ < 0 ? MADV_DONTNEED : MADV_REMOVE) == 0) return;
-    std::fill_n(at, hi - lo, std::byte{0});
+    // Not by MADV_REMOVE, which QEMU's user mode answers with success without doing it.
+    const int refused =
+        file_ < 0 ? madvise(at, hi - lo, MADV_DONTNEED)
+                  : fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                              static_cast<off_t>(file_offset(lo)), static_cast<off_t>(hi - lo));
+    if (refused != 0) std::fill_n(at, hi - lo, std::byte{0});
 }
 
 void Memory::clear(std::uint64_t address, std::size_t bytes) noexcept {
-    const std::uint64_t lo = align_up(address, page);
-    const std::uint64_t hi = (address + bytes) / page * page;
+    const std::uint64_t lo = align_up(address, page_bytes());
+    const std::uint64_t hi = (address + bytes) / page_bytes() * page_bytes();
     if (bytes < give_back_from || lo >= hi) {
         std::fill_n(reinterpret_cast<std::byte*>(address), bytes, std::byte{0});
         return;

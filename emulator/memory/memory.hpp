@@ -98,10 +98,9 @@ public:
     /// False when `address` isn't the first byte of a registered range.
     bool unregister_host(void* address);
 
-    /// Bytes of a page, in which ranges are reserved and mapped.
-    static constexpr std::size_t page = 4096;
-    /// Reserves addresses without memory; any access is an error. `bytes` is a multiple of the
-    /// page, and the address one of `multiple`, a power of two. Returns 0 when the arena is full.
+    /// Reserves addresses without memory; any access is an error. `bytes` is a multiple of
+    /// page_bytes(), and the address one of `multiple`, a power of two. Returns 0 when the arena is
+    /// full.
     [[nodiscard]] std::uint64_t reserve(std::size_t bytes, std::size_t multiple);
     /// Gives back exactly a reserved range, in which nothing is mapped; false for any other range.
     bool unreserve(std::uint64_t address, std::size_t bytes);

@@ -1,6 +1,7 @@
 #include "emulator/memory/written_bytes.hpp"
 
 #include "base/align_up.hpp"
+#include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +16,6 @@ namespace {
 using Word = std::uint64_t;
 constexpr std::size_t per_word = 64;
 constexpr Word whole = ~Word{0};
-constexpr std::size_t page_words = 4096 / sizeof(Word);
 
 constexpr std::size_t words_for(std::size_t bytes) {
     return divide_up(bytes, per_word);
@@ -61,6 +61,7 @@ void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
     // Whole pages of the map return to the system and read as zeros afterwards.
     const std::uint64_t lo = words_for(address - first_);
     const std::uint64_t hi = (address + bytes - first_) / per_word;
+    const std::uint64_t page_words = page_bytes() / sizeof(Word);
     const std::uint64_t lo_page = align_up(lo, page_words);
     const std::uint64_t hi_page = hi / page_words * page_words;
     const auto clear = [this](std::uint64_t from, std::size_t count) {
@@ -68,8 +69,9 @@ void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
             std::atomic_ref<Word>(word).fetch_and(~bits, std::memory_order_relaxed);
         });
     };
-    if (lo_page >= hi_page) return clear(address, bytes);
-    madvise(words_ + lo_page, (hi_page - lo_page) * sizeof(Word), MADV_DONTNEED);
+    if (lo_page >= hi_page ||
+        madvise(words_ + lo_page, (hi_page - lo_page) * sizeof(Word), MADV_DONTNEED) != 0)
+        return clear(address, bytes);
     const std::uint64_t first_given = first_ + lo_page * per_word;
     const std::uint64_t end_given = first_ + hi_page * per_word;
     clear(address, first_given - address);

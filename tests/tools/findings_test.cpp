@@ -106,7 +106,7 @@ TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that succ
     CHECK(bench.run("neighbours", "race", "loud").exit_code == 1);
 }
 
-TEST_CASE("run: a memory error is a finding, too; a correct kernel has none") {
+TEST_CASE("run: a memory error is a finding, too, and a correct kernel has none") {
     const Bench bench;
     const auto wrong = bench.run("outside", "memory");
     CHECK(wrong.exit_code == 1);

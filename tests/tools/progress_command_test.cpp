@@ -11,7 +11,7 @@
 
 using namespace lode::test;
 
-TEST_CASE("progress line: on a terminal, removed at the end and before other text; not in a file") {
+TEST_CASE("progress line: on a terminal, not in a file, removed at the end and before other text") {
     const auto folder = make_scratch();
     const auto source = put(folder.path() / "k.cu", "__global__ void k(int* x) { int y; *x = 1; }");
     const std::vector<std::string> arguments{

@@ -20,7 +20,7 @@ TEST_CASE("log: without a hook it drops everything") {
     from_empty.write(LogLevel::error, "nor this");
 }
 
-TEST_CASE("log: the hook gets level and line; copies share it") {
+TEST_CASE("log: the hook gets level and line, and copies share it") {
     std::vector<std::string> lines;
     Log copy;
     {

@@ -6,7 +6,7 @@
 
 using lode::tile_ir_version;
 
-TEST_CASE("tile ir: its version is read; anything else has none") {
+TEST_CASE("tile ir: its version is read, and anything else has none") {
     const auto version = [](std::string_view text) {
         return tile_ir_version(std::as_bytes(std::span(text)));
     };

@@ -103,7 +103,7 @@ TEST_CASE("names: kernels are listed readably from PTX, and with templates from 
     CHECK(lode::kernel_names("__global__ void __launch_bounds__(", "").empty());
 }
 
-TEST_CASE("names: declared kernels have their namespaces; comments and literals declare none") {
+TEST_CASE("names: declared kernels have their namespaces, and comments and literals declare none") {
     CHECK(lode::kernel_names("namespace a { inline namespace b::c { struct s { int i; };\n"
                              "template <class T, int N = (1 < 2)>\n__global__ void k(T*) {} }\n"
                              "// __global__ void no(); {\n/* } __global__ void no(); */\n"

@@ -285,7 +285,7 @@ TEST_CASE("library: name expressions are found by any spelling, symbols known or
     }
 }
 
-TEST_CASE("library: a name of several kernels is refused and lists them; an exact one is found") {
+TEST_CASE("library: a name of several kernels is refused and lists them, an exact one is found") {
     FakeMachine machine;
     Image image = cubin_image({"_Z1kPf(.param .u64 x)", "_Z1kPi(.param .u64 x)"});
     const auto library = require(machine.device().load(image));

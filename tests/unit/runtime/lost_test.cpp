@@ -92,7 +92,7 @@ TEST_CASE("lost: an error that a launch reports blames the launch before it") {
     CHECK_CONTAINS(error.message, "while launching 'after'");
 }
 
-TEST_CASE("lost: other devices still work when one is lost; destroying is silent") {
+TEST_CASE("lost: other devices still work when one is lost, and destroying is silent") {
     std::vector<std::string> lines;
     FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}},
                         {.log = Log([&](LogLevel level, std::string_view line) {

@@ -34,7 +34,7 @@ TEST_CASE("stream: unfinished work isn't an error") {
     CHECK(require_error(event.elapsed_ms_since(event)).code == Errc::not_ready);
 }
 
-TEST_CASE("stream: a host function runs; what it throws goes to the log") {
+TEST_CASE("stream: a host function runs, and what it throws goes to the log") {
     std::vector<std::string> lines;
     FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
                                  if (level == LogLevel::error) lines.emplace_back(line);

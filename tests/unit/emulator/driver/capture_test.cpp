@@ -293,7 +293,7 @@ TEST_CASE("emulator capture: it ends on the thread that began it, unless it is r
     CHECK(bench.end() == CUDA_ERROR_ILLEGAL_STATE);
 }
 
-TEST_CASE("emulator capture: capturing into a graph; a graph's launch isn't captured") {
+TEST_CASE("emulator capture: capturing into a graph, and a graph's launch isn't captured") {
     const Machine machine;
     const Current scope;
     CaptureBench bench;

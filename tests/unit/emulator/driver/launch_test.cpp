@@ -203,7 +203,7 @@ TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends 
     CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator launch: host functions don't run after a fault; callbacks receive the error") {
+TEST_CASE("emulator launch: host functions don't run after a fault, callbacks receive the error") {
     const LaunchBench bench;
     int ran = 0;
     CUresult told = CUDA_SUCCESS;

@@ -210,7 +210,7 @@ TEST_CASE("check: endless loops are stopped by time-out, instruction limit and c
     CHECK(outcome.warp_instructions < 10'000);
 }
 
-TEST_CASE("check: endless recursion is a stack fault; traps and asserts have their codes") {
+TEST_CASE("check: endless recursion is a stack fault, and traps and asserts have their codes") {
     Rig rig;
     const auto endless = rig.load(
         ".version 8.7\n.target sm_90\n.address_size 64\n.func f()\n{\ncall f;\nret;\n}\n"

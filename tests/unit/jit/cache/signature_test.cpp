@@ -173,7 +173,7 @@ TEST_CASE("signature: a record has one signature of each key, and at most 16") {
     CHECK(join_record(record.sealed, {}) == plain);
 }
 
-TEST_CASE("key files: PEM blocks, comments and revocations; anything else names its line") {
+TEST_CASE("key files: PEM blocks, comments and revocations, and anything else names its line") {
     const SecretKey a = unwrap(SecretKey::generate());
     const SecretKey b = unwrap(SecretKey::generate());
     const std::string id = b.public_key().id().to_hex();

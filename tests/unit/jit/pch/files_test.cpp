@@ -177,7 +177,7 @@ TEST_CASE("pch: clearing the cache removes them") {
     CHECK(fs::is_empty(place.cache() / "v5/pch"));
 }
 
-TEST_CASE("pch: a cache that isn't written has none made; a read-only one is used") {
+TEST_CASE("pch: a cache that isn't written has none made, and a read-only one is used") {
     NEEDS_PCH();
     const Place place;
     (void)place.compile(place.compiler(1, CacheMode::off), 1);

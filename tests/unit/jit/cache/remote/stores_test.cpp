@@ -185,7 +185,7 @@ TEST_CASE("redis store: get, put and remove over TCP, in a database, and over a 
           std::string::npos);
 }
 
-TEST_CASE("redis store: passwords, alone and of a user; messages don't contain them") {
+TEST_CASE("redis store: passwords, alone and of a user, and messages don't contain them") {
     LODE_SKIP_WITHOUT(RedisServer)
     const RedisServer redis({"--requirepass", "s3cret"});
     auto options = at(redis.url());
@@ -200,7 +200,7 @@ TEST_CASE("redis store: passwords, alone and of a user; messages don't contain t
     check_verbs(*open(options));
 }
 
-TEST_CASE("redis store: a lease has one owner, who alone extends and releases it; it expires") {
+TEST_CASE("redis store: a lease has one owner, who alone extends and releases it, and it expires") {
     LODE_SKIP_WITHOUT(RedisServer)
     const RedisServer redis;
     const auto store = open(at(redis.url()));
