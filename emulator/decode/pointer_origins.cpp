@@ -179,7 +179,7 @@ bool may_wait(const ptx::Function& function) {
         if (has(".shared::cta") || has(".shared.") || has(".local")) return false;
         if (opcode.starts_with("ld."))
             return has(".volatile") || has(".relaxed") || has(".acquire") || has(".mmio") ||
-                   has(".cv.");
+                   has(".cg.") || has(".cv.");
         return opcode.starts_with("atom.") || opcode.starts_with("nanosleep") ||
                opcode.starts_with("multimem.ld_reduce") ||
                opcode.starts_with("clusterlaunchcontrol");

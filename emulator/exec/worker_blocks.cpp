@@ -14,12 +14,13 @@ namespace lode::emulator::exec {
 
 // Neighbours often share cache lines and pages, and other workers take numbers at the same time, so
 // that a worker takes several. Not of a kernel whose blocks may wait for earlier ones: they would
-// wait until another worker gets to them.
+// wait until another worker gets to them. A cooperative launch opens what it takes at once.
 bool Worker::take_clusters(Launch& launch) {
     constexpr u64 most = 64;
     const u64 begun = launch.next_cluster.load(std::memory_order_relaxed);
     const u64 left = launch.clusters - std::min(begun, launch.clusters);
-    const u64 share = launch.kernel->may_wait ? 1 : std::clamp<u64>(left / (8 * count), 1, most);
+    const bool one_by_one = launch.kernel->may_wait || launch.options->cooperative;
+    const u64 share = one_by_one ? 1 : std::clamp<u64>(left / (8 * count), 1, most);
     next_cluster = launch.next_cluster.fetch_add(share);
     end_clusters = std::min(next_cluster + share, launch.clusters);
     return next_cluster < end_clusters;
