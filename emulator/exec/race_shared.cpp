@@ -48,9 +48,8 @@ public:
         const Stamp before = tracks_[write].stamps[k];
         const bool strong = (before & others) == stamp_gpu || (before & others) == stamp_cta;
         const Stamp read = stamp_in(row, last, k);
-        if (!(strong & is_old(stamp_in(row, first, k)) &
-              (is_old(read) | stamp_is_second_write(read)))) [[unlikely]]
-            return false;
+        if (!strong || !is_old(stamp_in(row, first, k))) return false;
+        if (!is_old(read) && !stamp_is_second_write(read)) return false;
         if (is_old(before) || ((before ^ own) & stamp_thread_bits) == 0) {
             // A second write is at most as old as the first.
             if (!is_old(read)) return false;

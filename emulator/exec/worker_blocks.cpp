@@ -20,7 +20,7 @@ bool Worker::take_clusters(Launch& launch) {
     const u64 begun = launch.next_cluster.load(std::memory_order_relaxed);
     const u64 left = launch.clusters - std::min(begun, launch.clusters);
     const bool one_by_one = launch.kernel->may_wait || launch.options->cooperative;
-    const u64 share = one_by_one ? 1 : std::clamp<u64>(left / (8 * count), 1, most);
+    const u64 share = one_by_one ? 1 : std::clamp<u64>(left / (u64{8} * count), 1, most);
     next_cluster = launch.next_cluster.fetch_add(share);
     end_clusters = std::min(next_cluster + share, launch.clusters);
     return next_cluster < end_clusters;
