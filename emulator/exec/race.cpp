@@ -110,11 +110,6 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
         const bool has_second = stamp_is_second_write(read);
         const Stamp last = has_second ? strong_write_of(read) : read;
         const bool on_write = conflicts(write);
-        const auto earlier = [&] {
-            return on_write           ? Earlier{write, cells.write.site_at(k), true}
-                   : conflicts(first) ? Earlier{first, cells.first.site_at(k), false}
-                                      : Earlier{last, cells.last.site_at(k), has_second};
-        };
         if (!a.writes()) {
             const bool on_second = !on_write && has_second && conflicts(last);
             if (on_second) tell_race(a, lane, address, {last, cells.last.site_at(k), true}, false);
@@ -128,7 +123,10 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
             continue;
         }
         if (on_write || conflicts(first) || conflicts(last)) {
-            const Earlier before = earlier();
+            const Earlier before = on_write ? Earlier{write, cells.write.site_at(k), true}
+                                   : conflicts(first)
+                                       ? Earlier{first, cells.first.site_at(k), false}
+                                       : Earlier{last, cells.last.site_at(k), has_second};
             const bool benign = is_equal_value(a, lane, addresses, before.stamp);
             tell_race(a, lane, address, before, benign);
             if (benign) continue;

@@ -56,7 +56,7 @@ public:
             put(write, k, own);
             return true;
         }
-        constexpr u64 warp = stamp_thread_bits & ~u64{lanes - 1} & 0x3ff;
+        constexpr u64 warp = 0x3ff & ~u64{lanes - 1};
         const bool is_nearer = ((own ^ before) & warp) == 0 && ((read ^ before) & warp) != 0;
         if (is_old(read) || !is_nearer) put(last, k, second_write(own));
         return true;
@@ -163,33 +163,27 @@ __m256i bytes_of(const __m256i* quads) {
     return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/// A run's own stamps, four by four, and the comparison with others.
+/// A run's own stamps, four by four, and the comparison of a track with them.
 struct OwnStamps {
     explicit OwnStamps(const RaceAccess& a)
         : own(_mm256_add_epi64(_mm256_set1_epi64x(static_cast<i64>(a.own)),
                                _mm256_setr_epi64x(0, 1, 2, 3))),
-          end(_mm256_set1_epi64x(a.past.end)) {}
+          past(a.past) {}
     [[nodiscard]] __m256i of(u32 q) const {
         return _mm256_add_epi64(own, _mm256_set1_epi64x(i64{4} * q));
     }
-    /// plain() of four stamps.
-    [[nodiscard]] __m256i plain(__m256i stamps, __m256i mine) const {
-        const __m256i differs = _mm256_and_si256(
-            _mm256_xor_si256(stamps, mine), _mm256_set1_epi64x(static_cast<i64>(stamp_same_bits)));
-        return _mm256_or_si256(_mm256_cmpgt_epi64(end, stamps),
-                               _mm256_cmpeq_epi64(differs, _mm256_setzero_si256()));
-    }
     /// Opens the track unless its words show it.
-    [[nodiscard]] bool all_plain(Lanes& track, i64 limit) const {
-        if (track.words_are_plain(limit)) return true;
+    [[nodiscard]] bool all_plain(Lanes& track) const {
+        if (track.words_are_plain(past.end)) return true;
         track.open();
         __m256i all = _mm256_set1_epi64x(-1);
         for (u32 q = 0; q < lanes / 4; ++q)
-            all = _mm256_and_si256(all, plain(track.stamps(q), of(q)));
+            all = _mm256_and_si256(all, plain_quad<true>(track.stamps(q), of(q), past));
         return _mm256_movemask_epi8(all) == -1;
     }
 
-    __m256i own, end;
+    __m256i own;
+    const Past& past;
 };
 
 #endif
@@ -204,11 +198,10 @@ bool race_shared_run(const RaceAccess& a, u32 k) {
     Lanes write(cells.write, k);
     Lanes first(cells.first, k);
     Lanes last(cells.last, k);
-    const i64 end = a.past.end;
-    if (!own.all_plain(write, end)) return false;
+    if (!own.all_plain(write)) return false;
     const __m256i all = _mm256_set1_epi64x(-1);
     if (a.writes()) {
-        if (!own.all_plain(first, end) || !own.all_plain(last, end)) return false;
+        if (!own.all_plain(first) || !own.all_plain(last)) return false;
         write.open();
         for (u32 q = 0; q < lanes / 4; ++q)
             write.put(q, own.of(q));
@@ -219,7 +212,7 @@ bool race_shared_run(const RaceAccess& a, u32 k) {
     __m256i free[lanes / 4];
     __m256i every = all;
     for (u32 q = 0; q < lanes / 4; ++q) {
-        free[q] = own.plain(first.stamps(q), own.of(q));
+        free[q] = plain_quad<true>(first.stamps(q), own.of(q), a.past);
         every = _mm256_and_si256(every, free[q]);
     }
     if (_mm256_movemask_epi8(every) == -1) {
