@@ -320,6 +320,10 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         __syncthreads();
     }
 
+    // The work before this place overlaps with the end of the kernel before.
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;");
+
     const unsigned group = threadIdx.x / group_size;
     if (group == 0) {
         if (consumers == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");

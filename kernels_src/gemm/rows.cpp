@@ -180,43 +180,36 @@ LaunchShape WgmmaTile::shape(const Problem& problem,
     return {.grid = {used * cluster()},
             .block = {threads()},
             .dynamic_shared_bytes = shared_bytes(),
+            .programmatic_serialization = true,
             .cluster = {cluster()}};
 }
 
 double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,
                            const Product& product) const {
-    // All constants are fitted to measurements of an H100.
+    // All constants are fitted to measurements of an H200.
     const double multiprocessors = std::max(properties.multiprocessors, 1);
-    const double resident = std::max(1.0, std::floor(multiprocessors / cluster()));
-    const double all = clusters(problem);
-    const auto bytes = static_cast<double>(product.in.bytes);
+    // Clusters of more than two don't fill all multiprocessors.
+    const double usable = cluster() > 2 ? multiprocessors * 0.78 : multiprocessors;
+    const double resident = std::max(1.0, std::floor(usable / cluster()));
+    const double turns = std::ceil(clusters(problem) / resident);
     const auto& [m, n, k] = problem;
-    const double inputs = static_cast<double>(m + n) * static_cast<double>(k) * bytes;
-    const double outputs = static_cast<double>(m) * static_cast<double>(n) * product.out.bytes;
-    // What the L2 cache delivers in a cycle: to one multiprocessor, and to all. Rows that don't
-    // start at multiples of 128 bytes cost it twice, and large matrices don't stay there.
-    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
-    constexpr double large = 200e6;
-    double to_all = inputs + outputs > large ? 5500 : 6000;
-    if (pitches * product.in.bytes % 128 != 0) to_all /= 1.3;
-    const double active = std::min(all, resident) * cluster();
-    const double to_one = std::min(64.0, to_all / active);
-    const double loaded = 128.0 * (static_cast<double>(tile_m()) / cluster_n +
-                                   static_cast<double>(columns) / cluster_m);
+    const auto bytes = static_cast<double>(product.in.bytes);
     const double area = tile_m() * static_cast<double>(columns);
     // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
-    // others.
-    const double waiting = cluster() > 1 ? 1.03 : 1;
-    const double step = std::max(area / 32 * waiting, loaded / to_one);
-    const double steps = static_cast<double>(k) * bytes / 128 / splits;
-    constexpr double start = 7000;
-    double estimate = start + std::ceil(all / resident) * steps * step + area / 6;
-    if (splits > 1) {
-        estimate += 3000 + 750 * splits;
-        // Not as many clusters are resident as multiprocessors would allow.
-        if (all * cluster() > multiprocessors * 3 / 4) estimate *= 2;
+    // others; a row's 128 bytes take two cycles to arrive.
+    const double waiting = cluster() > splits ? 1.05 : 1;
+    double step = std::max(area / 32 * waiting, 2.0 * (tile_m() + columns));
+    // Rows that don't start at multiples of 128 bytes are requested as two lines.
+    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
+    if (pitches * product.in.bytes % 128 != 0) {
+        const double requested =
+            static_cast<double>(tile_m()) / cluster_n + static_cast<double>(columns) / cluster_m;
+        step = std::max(step, 3.1 * requested);
     }
-    return estimate;
+    const double steps = std::ceil(static_cast<double>(k) * bytes / 128 / splits);
+    double turn = steps * step;
+    if (splits > 1) turn += area / 2.4 + 520 * splits;
+    return turns * turn + (cluster() > 1 ? 1800 : 0);
 }
 
 std::vector<Definition> WgmmaTile::definitions() const {

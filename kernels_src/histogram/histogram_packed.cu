@@ -27,7 +27,7 @@ constexpr unsigned most_fields = 8;
 constexpr unsigned full_warp = 0xffffffffU;
 constexpr unsigned ignored = 0xffffffffU;  // Not a bin.
 constexpr unsigned barrier_words = 4;
-constexpr unsigned columns = 64;  // Four words each, which a block adds up at a time.
+constexpr unsigned columns = 32;  // Four words each, which a block adds up at a time.
 constexpr unsigned groups = threads / columns;
 
 /// Where the counters of the bins are: bin = word · fields + field.
@@ -106,67 +106,118 @@ __device__ void count_round(const Layout& layout, unsigned* words, unsigned* spi
     }
 }
 
-/// Waits for all blocks of the grid, and sees what they have written.
-__device__ void sync_grid(unsigned* barrier) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        auto* const generation = static_cast<volatile unsigned*>(barrier + 1);
-        const unsigned old = *generation;
-        __threadfence();
-        if (atomicAdd(barrier, 1U) == gridDim.x - 1) {
-            *static_cast<volatile unsigned*>(barrier) = 0;
-            __threadfence();
-            *generation = old + 1;
-        } else {
-            while (*generation == old) {
+/// A barrier of all blocks of the grid; of thread 0.
+class GridBarrier {
+public:
+    __device__ explicit GridBarrier(unsigned* words) : words_(words) {
+        if (threadIdx.x == 0) old_ = *static_cast<volatile unsigned*>(words_ + 1);
+    }
+
+    /// Waits, and sees what all blocks have written.
+    __device__ void sync() {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned arrived = 0;
+            asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                         : "=r"(arrived)
+                         : "l"(words_)
+                         : "memory");
+            if (arrived == gridDim.x - 1) {
+                *static_cast<volatile unsigned*>(words_) = 0;
+                asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(words_ + 1), "r"(old_ + 1)
+                             : "memory");
+            } else {
+                unsigned now = old_;
+                while (now == old_)
+                    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                                 : "=r"(now)
+                                 : "l"(words_ + 1)
+                                 : "memory");
             }
         }
-        __threadfence();
+        __syncthreads();
     }
-    __syncthreads();
+
+private:
+    unsigned* words_;
+    unsigned old_ = 0;
+};
+
+__device__ unsigned sum_of_fields(const Layout& layout, const uint4& words) {
+    if (layout.bits == 8) {
+        constexpr unsigned ones = 0x01010101U;
+        return __dp4a(words.x, ones, __dp4a(words.y, ones, 0U)) +
+               __dp4a(words.z, ones, __dp4a(words.w, ones, 0U));
+    }
+    unsigned sum = 0;
+#pragma unroll
+    for (unsigned f = 0; f < most_fields; ++f) {
+        if (f >= layout.fields) break;
+        const unsigned shift = f * layout.bits;
+        sum += (words.x >> shift & layout.full) + (words.y >> shift & layout.full) +
+               (words.z >> shift & layout.full) + (words.w >> shift & layout.full);
+    }
+    return sum;
+}
+
+/// Adds the fields of four words of the blocks in this thread's group: every `groups`-th one.
+__device__ void add_group(uint4 (&sums)[most_fields], const Layout& layout,
+                          const unsigned* partials, unsigned at) {
+    constexpr unsigned in_flight = 4;
+    for (unsigned block = threadIdx.x / columns; block < gridDim.x; block += in_flight * groups) {
+        uint4 loaded[in_flight] = {};
+#pragma unroll
+        for (unsigned i = 0; i < in_flight; ++i) {
+            const unsigned from = block + i * groups;
+            if (from < gridDim.x)
+                loaded[i] =
+                    __ldcg(reinterpret_cast<const uint4*>(partials + from * layout.words + at));
+        }
+#pragma unroll
+        for (unsigned f = 0; f < most_fields; ++f) {
+            if (f >= layout.fields) break;
+#pragma unroll
+            for (unsigned i = 0; i < in_flight; ++i) {
+                sums[f].x += loaded[i].x >> f * layout.bits & layout.full;
+                sums[f].y += loaded[i].y >> f * layout.bits & layout.full;
+                sums[f].z += loaded[i].z >> f * layout.bits & layout.full;
+                sums[f].w += loaded[i].w >> f * layout.bits & layout.full;
+            }
+        }
+    }
 }
 
 /// Writes this block's part of the counts: for some words, the sums of their fields over all blocks.
 __device__ void add_up(const Layout& layout, const unsigned* partials, unsigned* spilled,
                        unsigned* counts) {
     __shared__ uint4 of_groups[threads];
-    const unsigned column = threadIdx.x % columns;
-    const unsigned group = threadIdx.x / columns;
     for (unsigned first = blockIdx.x * columns * 4; first < layout.words;
          first += gridDim.x * columns * 4) {
-        const unsigned at = first + column * 4;
-        uint4 sums[most_fields] = {};
-        if (at < layout.words) {
-#pragma unroll 2
-            for (unsigned block = group; block < gridDim.x; block += groups) {
-                const uint4 four =
-                    __ldcg(reinterpret_cast<const uint4*>(partials + block * layout.words + at));
+        // In the end, a thread has a word.
+        const unsigned word = first + threadIdx.x;
+        const bool has_word = threadIdx.x < columns * 4 && word < layout.words;
+        unsigned totals[most_fields] = {};
+        const unsigned bin = word * layout.fields;
+        const unsigned own = !has_word || bin >= layout.bins ? 0 : min(layout.fields, layout.bins - bin);
 #pragma unroll
-                for (unsigned f = 0; f < most_fields; ++f) {
-                    if (f >= layout.fields) break;
-                    sums[f].x += four.x >> f * layout.bits & layout.full;
-                    sums[f].y += four.y >> f * layout.bits & layout.full;
-                    sums[f].z += four.z >> f * layout.bits & layout.full;
-                    sums[f].w += four.w >> f * layout.bits & layout.full;
-                }
-            }
+        for (unsigned f = 0; f < most_fields; ++f) {
+            if (f < own) totals[f] = __ldcg(spilled + bin + f);
         }
+        const unsigned at = first + threadIdx.x % columns * 4;
+        uint4 sums[most_fields] = {};
+        if (at < layout.words) add_group(sums, layout, partials, at);
 #pragma unroll
         for (unsigned f = 0; f < most_fields; ++f) {
             if (f >= layout.fields) break;
             of_groups[threadIdx.x] = sums[f];
             __syncthreads();
-            // Now a thread for each word.
-            const unsigned word = first + threadIdx.x;
-            const unsigned bin = word * layout.fields + f;
-            if (threadIdx.x < columns * 4 && word < layout.words && bin < layout.bins) {
-                unsigned sum = __ldcg(spilled + bin);
-                if (sum != 0) spilled[bin] = 0;
+            if (f < own) {
+                if (totals[f] != 0) spilled[bin + f] = 0;
                 const auto* const of_words = reinterpret_cast<const unsigned*>(of_groups);
 #pragma unroll
                 for (unsigned g = 0; g < groups; ++g)
-                    sum += of_words[g * columns * 4 + threadIdx.x];
-                counts[bin] = sum;
+                    totals[f] += of_words[g * columns * 4 + threadIdx.x];
+                counts[bin + f] = totals[f];
             }
             __syncthreads();
         }
@@ -186,16 +237,6 @@ __device__ unsigned sum_over_block(unsigned value) {
 #pragma unroll
     for (unsigned w = 0; w < threads / 32; ++w)
         sum += of_warps[w];
-    return sum;
-}
-
-__device__ unsigned sum_of_fields(const Layout& layout, const uint4& words) {
-    unsigned sum = 0;
-    for (unsigned f = 0; f < layout.fields; ++f) {
-        const unsigned shift = f * layout.bits;
-        sum += (words.x >> shift & layout.full) + (words.y >> shift & layout.full) +
-               (words.z >> shift & layout.full) + (words.w >> shift & layout.full);
-    }
     return sum;
 }
 
@@ -236,8 +277,8 @@ __device__ void clear(const Layout& layout, unsigned* words) {
     __syncthreads();
 }
 
-/// Counts vectors first … last of the share without looking; returns this thread's number of values
-/// that have a bin.
+/// Clears the words and counts vectors first … last of the share without looking; returns this
+/// thread's number of values that have a bin.
 __device__ unsigned count(const Layout& layout, unsigned* words, const Share& share,
                           unsigned long long first, unsigned long long last) {
     const unsigned any_word = min(threadIdx.x % 32, layout.words - 1);
@@ -264,10 +305,12 @@ __device__ unsigned count(const Layout& layout, unsigned* words, const Share& sh
 #pragma unroll
         for (unsigned j = 0; j < loads; ++j)
             loaded[j] = load_once(at + j * step);
+        if (i == first) clear(layout, words);  // While the first values are on their way.
 #pragma unroll
         for (unsigned j = 0; j < loads; ++j)
             count_vector(loaded[j]);
     }
+    if (i == first) clear(layout, words);
     for (; i < last; ++i)
         count_vector(share[i]);
     return counted;
@@ -306,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     unsigned* const partials = spilled + (bins + 3) / 4 * 4;
     const bool is_aligned = reinterpret_cast<unsigned long long>(values) % 16 == 0;
     const Share share{reinterpret_cast<const uint4*>(values), is_aligned ? n / 4 : 0};
-    clear(layout, words);
+    GridBarrier barrier(workspace);
 
     // A part of the share gives a field a quarter of its range on average, or half of a wide one, if
     // bins are equally frequent: then overflows are rare, and between parts the fields move to the
@@ -318,16 +361,16 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     for (unsigned long long first = 0; first < per_thread; first += of_part) {
         const unsigned long long last = min(first + of_part, per_thread);
         const bool is_last = last == per_thread;
-        const unsigned counted = sum_over_block(count(layout, words, share, first, last));
+        unsigned missing = count(layout, words, share, first, last);
+        __syncthreads();
         auto* const own = reinterpret_cast<uint4*>(partials + blockIdx.x * layout.words);
         const auto* const wide = reinterpret_cast<const uint4*>(words);
-        unsigned sum = 0;
         for (unsigned i = threadIdx.x; i < layout.words / 4; i += threads) {
             const uint4 four = wide[i];
-            sum += sum_of_fields(layout, four);
+            missing -= sum_of_fields(layout, four);
             if (is_last) __stcg(own + i, four);
         }
-        const bool is_right = sum_over_block(sum) == counted;
+        const bool is_right = sum_over_block(missing) == 0;
         if (is_right && is_last) break;
         if (!is_right) {
             clear(layout, words);
@@ -345,7 +388,6 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
             }
         }
         __syncthreads();
-        if (!is_last) clear(layout, words);
     }
     if (per_thread == 0) {
         for (unsigned i = threadIdx.x; i < layout.words; i += threads)
@@ -357,6 +399,6 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
          i < n; i += step) {
         if (values[i] < bins) atomicAdd(spilled + values[i], 1U);
     }
-    sync_grid(workspace);
+    barrier.sync();
     add_up(layout, partials, spilled, counts);
 }
