@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <system_error>
+#include <thread>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -71,6 +74,23 @@ Result<Library> load_shared(const std::shared_ptr<DeviceState>& state, const Cac
 bool is_refused_hit(const Result<Library>& library, const CachedImage& cached) {
     return !library && library.error().code == Errc::invalid_image && cached.report.hit();
 }
+
+/// Retains the primary context in a thread of its own, while the caller compiles; nothing if it is
+/// retained already. Waits for it at the end of its life. A failure shows when the context is used.
+class ContextAhead {
+public:
+    explicit ContextAhead(const std::shared_ptr<DeviceState>& device) {
+        if (device->retained_context() != nullptr) return;
+        try {
+            thread_ = std::jthread([device] { std::ignore = device->context(); });
+        } catch (const std::system_error&) {
+            // Without a thread, the context is retained when it is used.
+        }
+    }
+
+private:
+    std::jthread thread_;
+};
 
 bool is_forbidden(const DeviceState& device) {
     return device.compiler.options().policy == JitPolicy::forbid;
@@ -227,7 +247,10 @@ Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, con
     add_missing(names, name_expressions_for(name));
     std::optional<Error> not_found;
     for (;;) {
-        auto compiled = compile_for(*device, source, options, names);
+        auto compiled = [&] {
+            const ContextAhead ahead(device);
+            return compile_for(*device, source, options, names);
+        }();
         // Where compiling is forbidden, the first attempt knows more.
         if (!compiled && not_found && is_forbidden(*device))
             return tl::unexpected<Error>(*std::move(not_found));

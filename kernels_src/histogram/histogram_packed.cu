@@ -240,11 +240,11 @@ __device__ unsigned sum_over_block(unsigned value) {
     return sum;
 }
 
-/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+/// Reads what nobody reads again.
 __device__ uint4 load_once(const uint4* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(from));
     return v;

@@ -42,6 +42,19 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
+// A row for each warp, in registers: up to 512 columns, a multiple of 4; addresses are multiples of
+// 16. Blocks of one short row each would not be started fast enough.
+extern "C" __global__ void __launch_bounds__(256)
+    layer_norm_warps(const float* __restrict__ from, float* __restrict__ to,
+                     const float* __restrict__ scales, const float* __restrict__ shifts,
+                     float epsilon, unsigned rows, unsigned columns) {
+    const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= rows) return;
+    const unsigned long long start = static_cast<unsigned long long>(row) * columns;
+    const Share<4> share(from + start, columns / 4, threadIdx.x % 32, 32);
+    share.finish(to + start, share.over_warp(), epsilon, scales, shifts);
+}
+
 // A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses
 // are multiples of 16.
 extern "C" __global__ void __launch_bounds__(1024)

@@ -20,6 +20,12 @@ inline LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProper
             .block = {std::clamp(threads, warp_threads, 1024U)}};
 }
 
+/// A row for each warp.
+inline LaunchShape warps_shape(const Problem& problem, const VariantDeviceProperties&) {
+    constexpr std::uint32_t warps = 8;
+    return {.grid = {ceil_div(problem.x, warps)}, .block = {warps * warp_threads}};
+}
+
 /// A row for each block, as large as the row needs.
 template <std::uint32_t columns_per_thread>
 LaunchShape registers_shape(const Problem& problem, const VariantDeviceProperties&) {

@@ -30,11 +30,11 @@ __device__ inline element sum_of(const Vector& vector) {
     return sum;
 }
 
-/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+/// Reads what nobody reads again. Without L2::256B, which costs a sum 8 % on an H200.
 __device__ inline Vector load_once(const element* from) {
     uint4 bits;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
                  : "l"(from));
 #else

@@ -4,11 +4,11 @@ namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
-/// Reads what nobody reads again; the L2 cache fetches the neighbourhood too.
+/// Reads what nobody reads again.
 __device__ float4 load_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     float4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
                  : "l"(from));
     return v;

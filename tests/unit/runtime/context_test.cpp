@@ -127,3 +127,29 @@ TEST_CASE("context: many threads that start together retain the context once") {
         thread.join();
     CHECK(machine.driver.calls("cuDevicePrimaryCtxRetain") == 1);
 }
+
+TEST_CASE("context: the first load retains it while it compiles, in another thread") {
+    FakeMachine machine({}, {.compiler = {.nvrtc = "/nowhere"}});
+    const Device device = machine.device();
+    const auto load = [&] {
+        return require_error(device.load(Source::text("__global__ void k() {}"), "k")).code;
+    };
+    // What is compiled is never loaded, so only the other thread retains the context.
+    CHECK(load() == Errc::compiler_missing);
+    CHECK(machine.driver.calls("cuDevicePrimaryCtxRetain") == 1);
+    CHECK(machine.driver.context_stack().empty());
+    CHECK(load() == Errc::compiler_missing);
+    CHECK(machine.driver.calls("cuDevicePrimaryCtxRetain") == 1);
+}
+
+TEST_CASE("context: a load that can't retain it says so, and the next load tries again") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto source = Source::ptx(ptx_of({"k(.param .u32 n)"}));
+    machine.driver.fail_always("cuDevicePrimaryCtxRetain", CUDA_ERROR_DEVICE_UNAVAILABLE);
+    const auto error = require_error(device.load(source, "k"));
+    CHECK(error.code == Errc::device_unavailable);
+    CHECK_CONTAINS(error.message, "retaining the primary context of device 0");
+    machine.driver.fail_always("cuDevicePrimaryCtxRetain", CUDA_SUCCESS);
+    CHECK(device.load(source, "k"));
+}
