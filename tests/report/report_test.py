@@ -260,7 +260,7 @@ class Committed(unittest.TestCase):
             for svg_text in svgs_of(text):
                 self.assertTrue([e for e in svg_text.iter()
                                  if re.match(r"(mark|bar) s\d", e.get("class", ""))])
-        run = figures.read(COMMITTED / "h100.json")
+        run = figures.read(COMMITTED / "h200.json")
         for name in ("docs/performance.md", "bench/experiments/README.md"):
             text = (ROOT / name).read_text()
             self.assertIn("<!-- figures: ", text)
