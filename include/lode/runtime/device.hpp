@@ -181,8 +181,9 @@ public:
     /// The kernels of one source, loaded with the same options, share one compilation and one
     /// loaded image, and so its variables; each template instance is a compilation of its own
     /// unless all are in KernelOptions::name_expressions. A kernel that is already loaded is
-    /// returned from memory, after the source and its headers were found unchanged. Errors: those
-    /// of compile(), of loading, and of Library::kernel().
+    /// returned from memory, after the source and its headers were found unchanged. If the context
+    /// isn't retained yet, another thread retains it during the compilation. Errors: those of
+    /// compile(), of loading, and of Library::kernel().
     [[nodiscard]] Result<UntypedKernel> load(const Source& source, std::string_view name,
                                              const KernelOptions& options = {}) const;
 
