@@ -198,7 +198,7 @@ double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties
     // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
     // others; a row's 128 bytes take two cycles to arrive.
     const double waiting = cluster() > splits ? 1.05 : 1;
-    double step = std::max(area / 32 * waiting, 2.0 * (tile_m() + columns));
+    double step = std::max(area / 32 * waiting, 2.05 * (tile_m() + columns));
     // Rows that don't start at multiples of 128 bytes are requested as two lines.
     const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
     if (pitches * product.in.bytes % 128 != 0) {
