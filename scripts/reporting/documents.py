@@ -7,15 +7,11 @@
 NAME is a key of TABLES. The prose around them is written by hand."""
 import re
 
-from . import plots, sections
+from . import kernel_tables, plots, sections
+from .kernel_tables import markdown
 from .svg import number
 
 BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
-
-
-def markdown(columns, rows):
-    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(["---"] * len(columns)) + " |"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 def on_axis(run, program, name, wanted, x_name, digits):
@@ -137,7 +133,7 @@ def experiments(run):
 
 TABLES = {"launch-overhead": noop, "launch-ratios": device, "graph-launches": graphs,
           "launch-peers": peers, "compilation": compilation, "process-start": start,
-          "experiments": experiments}
+          "experiments": experiments, **kernel_tables.TABLES}
 
 
 def filled(text, run):
