@@ -10,7 +10,6 @@
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,20 +75,29 @@ bool is_refused_hit(const Result<Library>& library, const CachedImage& cached) {
 }
 
 /// Retains the primary context in a thread of its own, while the caller compiles; nothing if it is
-/// retained already. Waits for it at the end of its life. A failure shows when the context is used.
+/// retained already.
 class ContextAhead {
 public:
-    explicit ContextAhead(const std::shared_ptr<DeviceState>& device) {
-        if (device->retained_context() != nullptr) return;
+    explicit ContextAhead(std::shared_ptr<DeviceState> device) : device_(std::move(device)) {
+        if (device_->retained_context() != nullptr) return;
         try {
-            thread_ = std::jthread([device] { std::ignore = device->context(); });
+            thread_ = std::jthread([this] { retained_ = device_->context(); });
         } catch (const std::system_error&) {
             // Without a thread, the context is retained when it is used.
         }
     }
 
+    /// Waits for it. The errors of retaining it.
+    [[nodiscard]] Status wait() {
+        if (thread_.joinable()) thread_.join();
+        if (!retained_) return tl::unexpected<Error>(retained_.error());
+        return success();
+    }
+
 private:
-    std::jthread thread_;
+    std::shared_ptr<DeviceState> device_;
+    Result<CUcontext> retained_ = nullptr;
+    std::jthread thread_;  // Last, so that it ends before what it uses.
 };
 
 bool is_forbidden(const DeviceState& device) {
@@ -247,14 +255,13 @@ Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, con
     add_missing(names, name_expressions_for(name));
     std::optional<Error> not_found;
     for (;;) {
-        auto compiled = [&] {
-            const ContextAhead ahead(device);
-            return compile_for(*device, source, options, names);
-        }();
+        ContextAhead ahead(device);
+        auto compiled = compile_for(*device, source, options, names);
         // Where compiling is forbidden, the first attempt knows more.
         if (!compiled && not_found && is_forbidden(*device))
             return tl::unexpected<Error>(*std::move(not_found));
         LODE_TRY_ASSIGN(CachedImage cached, std::move(compiled));
+        LODE_TRY(ahead.wait());
         auto library = load_shared(device, cached, options.load);
         if (is_refused_hit(library, cached)) {
             device->compiler.discard(cached);

@@ -138,12 +138,12 @@ TEST_CASE("kernel families: the best row by device") {
         const char* chosen;
     };
     constexpr Row rows[] = {
-        {"gemm", 75, "wmma"},         {"gemm", 86, "mma"},         {"gemm", 90, "wgmma"},
-        {"gemm", 120, "mma"},         {"reduce", 75, "shuffle"},   {"reduce", 89, "redux"},
-        {"reduce", 90, "redux"},      {"vector", 90, "vec16"},     {"gemm_bf16", 75, "tiled"},
-        {"transpose", 75, "vec16"},   {"scan", 75, "wave_small"},  {"scan", 90, "wave_small"},
-        {"softmax", 90, "warps"}, {"histogram", 75, "shared"}, {"sort", 75, "portable"},
-        {"sort", 86, "small"},        {"select", 80, "small"},     {"select", 90, "small"}};
+        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},         {"gemm", 90, "wgmma"},
+        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"},   {"reduce", 89, "redux"},
+        {"reduce", 90, "redux"},    {"vector", 90, "vec16"},     {"gemm_bf16", 75, "tiled"},
+        {"transpose", 75, "vec16"}, {"scan", 75, "wave_small"},  {"scan", 90, "wave_small"},
+        {"softmax", 90, "warps"},   {"histogram", 75, "shared"}, {"sort", 75, "portable"},
+        {"sort", 86, "small"},      {"select", 80, "small"},     {"select", 90, "small"}};
     for (const auto& row : rows) {
         CAPTURE(row.family);
         CAPTURE(row.device);
