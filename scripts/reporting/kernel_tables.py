@@ -19,8 +19,8 @@ class Problem:
         self.best = min(self.rows, key=self.rows.get) if self.rows else None
         self.peer = min(self.peers, key=self.peers.get) if self.peers else None
 
-    def times_as_fast(self, row=None):
-        return self.peers[self.peer] / self.rows[row or self.best]
+    def times_as_fast(self):
+        return self.peers[self.peer] / self.rows[self.best]
 
     def of_copy(self):
         return self.bytes / self.rows[self.best] * 1e3 / self.copy_rate
