@@ -32,6 +32,7 @@ public:
 private:
     void place_variables();
     void find_pointers();
+    [[nodiscard]] std::vector<bool> registers_to_keep(const std::vector<bool>& copied) const;
     void decode_instruction(const ptx::Instruction& instruction);
     void decode_body();
     void count_instructions();
@@ -165,18 +166,26 @@ void FunctionDecoder::resolve_branches() {
         *place = ops + first_op_[instruction];
 }
 
+// The check for unwritten memory remembers what copied registers hold, and the race check what
+// products do with theirs, by slot.
+std::vector<bool> FunctionDecoder::registers_to_keep(const std::vector<bool>& copied) const {
+    std::vector<bool> keep = copied;
+    for (std::size_t k = 0; k < product_registers_.size(); ++k)
+        keep[k] = keep[k] || product_registers_[k];
+    return keep;
+}
+
 std::optional<Refusal> FunctionDecoder::run() {
     code_.function = &function_;
     place_variables();
-    if (!builder_.refused()) allocate_registers(builder_);
+    product_registers_ = product_registers(function_);
+    std::vector<bool> copied = only_stored(function_);
+    if (!builder_.refused()) allocate_registers(builder_, registers_to_keep(copied));
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
-    if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
+    builder_.set_only_stored(std::move(copied));
     if (!builder_.refused()) find_pointers();
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
-    if (!builder_.refused())
-        builder_.set_indexing(find_indexed_accesses(function_, builder_.frame()));
-    product_registers_ = product_registers(function_);
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

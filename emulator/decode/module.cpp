@@ -212,6 +212,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     auto body = std::make_unique<Body>();
     body->memory = &memory;
     body->owner = options.owner;
+    body->shares_slots = options.shares_slots;
     body->compute_capability = 10 * cc_major + cc_minor;
     body->label = options.label.empty() ? "module" : options.label;
     body->text = std::string(text.substr(0, text.find('\0')));

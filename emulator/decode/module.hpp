@@ -85,6 +85,8 @@ struct LoadOptions {
     int newest_ptx = 900;  ///< The newest supported .version, 100 * major + minor.
     /// Bytes available for variables.
     std::uint64_t room = ~std::uint64_t{0};
+    /// Registers whose lives don't overlap share memory; false only in tests, for comparison.
+    bool shares_slots = true;
 };
 
 struct LoadOutcome {

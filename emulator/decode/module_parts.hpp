@@ -15,6 +15,7 @@ struct ModuleParts {
     std::string label;
     ptx::Module ast;
     int owner = 0;
+    bool shares_slots = true;    ///< LoadOptions::shares_slots.
     int compute_capability = 0;  ///< Of the loading device: 10 * major + minor.
     u64 data = 0;  ///< Address of the allocation that holds all variables; 0 without variables.
     u64 data_bytes = 0;

@@ -2,7 +2,10 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/limits.hpp"
+#include "emulator/decode/live_ranges.hpp"
 
+#include <array>
+#include <numeric>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -74,9 +77,13 @@ public:
             index = at->second;
         return index;
     }
-    void give_slots(std::vector<Slot>& slots) const {
+    /// By register: itself, or the register that it is a copy of.
+    [[nodiscard]] std::vector<u32> originals(std::size_t count) const {
+        std::vector<u32> all(count);
+        std::iota(all.begin(), all.end(), u32{0});
         for (const auto& [copy, original] : originals_)
-            slots[copy] = slots[original_of(original)];
+            all[copy] = original_of(original);
+        return all;
     }
 
 private:
@@ -111,32 +118,120 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
     return copies;
 }
 
-/// Places registers without a slot in the frame. Predicates are packed; what follows is aligned.
-void place_registers(const ptx::Function& function, const Copies& copies, Frame& frame,
-                     std::vector<Slot>& slots) {
-    constexpr u32 alignment = 32;
-    for (u32 k = 0; k < slots.size(); ++k) {
-        if (slots[k] != no_slot || copies.contains(k)) continue;
-        const u8 bytes = function.registers[k].bytes;
-        slots[k] = frame.allocate(bytes == 0 ? 4 : align_up(bytes * lanes, alignment));
-        if (bytes != 0) continue;
-        if (k + 1 == slots.size() || function.registers[k + 1].bytes != 0) frame.align(alignment);
+/// Hands out numbered places of registers of one size, those that were given back last first.
+class Places {
+public:
+    [[nodiscard]] u32 take() {
+        if (free_.empty()) return count_++;
+        const u32 place = free_.back();
+        free_.pop_back();
+        return place;
     }
-    copies.give_slots(slots);
+    void give(u32 place) { free_.push_back(place); }
+    [[nodiscard]] u32 count() const noexcept { return count_; }
+
+private:
+    std::vector<u32> free_;
+    u32 count_ = 0;
+};
+
+/// Registers by an instruction, in ascending order.
+class RegistersAt {
+public:
+    RegistersAt(std::size_t instructions, std::size_t registers)
+        : first_(instructions, no_register), next_(registers, no_register) {}
+    /// In descending order of registers.
+    void add(u32 instruction, u32 reg) { next_[reg] = std::exchange(first_[instruction], reg); }
+    template <class F>
+    void each(u32 instruction, F&& f) const {
+        for (u32 reg = first_[instruction]; reg != no_register; reg = next_[reg])
+            f(reg);
+    }
+
+private:
+    static constexpr u32 no_register = ~u32{0};
+    std::vector<u32> first_;
+    std::vector<u32> next_;
+};
+
+/// The sizes of registers in bytes, in the order of their places in the frame; 0 is a predicate.
+constexpr std::array<u8, 6> register_sizes = {16, 8, 4, 2, 1, 0};
+constexpr u32 row_bytes_of(u8 bytes) {
+    return bytes == 0 ? 4 : bytes * lanes;
+}
+
+/// Places the registers whose slot is `unplaced` in the frame. Registers of one size whose ranges
+/// don't overlap share a slot, so that a slot always has values of one size.
+void place_registers(const ptx::Function& function, std::span<const LiveRange> ranges, Frame& frame,
+                     Slot unplaced, std::vector<Slot>& slots) {
+    const std::size_t instructions = std::max<std::size_t>(function.instructions.size(), 1);
+    RegistersAt starting(instructions, slots.size());
+    RegistersAt ending(instructions, slots.size());
+    for (auto k = static_cast<u32>(slots.size()); k-- > 0;) {
+        if (slots[k] != unplaced) continue;
+        const bool named = ranges[k].first <= ranges[k].last;
+        starting.add(named ? ranges[k].first : 0, k);
+        ending.add(named ? ranges[k].last : 0, k);
+    }
+    std::array<Places, register_sizes.size()> places;
+    const auto size_of = [&](u32 reg) {
+        return static_cast<std::size_t>(
+            std::ranges::find(register_sizes, function.registers[reg].bytes) -
+            register_sizes.begin());
+    };
+    std::vector<u32> place(slots.size());
+    for (u32 at = 0; at < instructions; ++at) {
+        starting.each(at, [&](u32 reg) { place[reg] = places[size_of(reg)].take(); });
+        ending.each(at, [&](u32 reg) { places[size_of(reg)].give(place[reg]); });
+    }
+    constexpr u32 alignment = 64;
     frame.align(alignment);
+    std::array<Slot, register_sizes.size()> first{};
+    for (std::size_t size = 0; size < first.size(); ++size)
+        first[size] = frame.allocate(places[size].count() * row_bytes_of(register_sizes[size]));
+    frame.align(alignment);
+    for (u32 k = 0; k < slots.size(); ++k) {
+        if (slots[k] != unplaced) continue;
+        const std::size_t size = size_of(k);
+        slots[k] = first[size] + place[k] * row_bytes_of(register_sizes[size]);
+    }
 }
 
 }  // namespace
 
-void allocate_registers(Builder& b) {
-    const u64 count = b.function().registers.size();
+void allocate_registers(Builder& b, const std::vector<bool>& keep) {
+    const ptx::Function& function = b.function();
+    const u64 count = function.registers.size();
     constexpr u64 widest = u64{16} * lanes;
     if (b.frame().bytes() + count * widest > max_frame_bytes)
         return b.refuse_function(fmt::format("{} registers in use", count));
     std::vector<Slot> slots(count, no_slot);
-    const Copies copies = find_aliases(b, slots);
-    place_registers(b.function(), copies, b.frame(), slots);
+    const std::vector<u32> originals = find_aliases(b, slots).originals(count);
+    // What has no slot will be in the frame, which is all that the search for indices needs to
+    // know.
+    constexpr Slot unplaced = slot(Area::frame, offset_mask);
+    std::ranges::replace(slots, no_slot, unplaced);
+    for (u32 k = 0; k < count; ++k)
+        slots[k] = slots[originals[k]];
+    b.frame().set_registers(slots);
+    Indexing indexing = find_indexed_accesses(function, b.frame());
+    const auto last = static_cast<u32>(std::max<std::size_t>(function.instructions.size(), 1)) - 1;
+    const LiveRange everywhere{0, last};
+    std::vector<LiveRange> ranges(count, everywhere);
+    if (b.build().module->shares_slots) {
+        ranges = live_ranges(function, indexing, originals);
+        for (u32 k = 0; k < count; ++k)
+            if (keep[k]) ranges[originals[k]] = everywhere;
+    }
+    for (const ptx::RegisterParameter& one : function.register_parameters)
+        ranges[one.first] = everywhere;
+    for (u32 k = 0; k < count; ++k)
+        if (originals[k] != k) slots[k] = no_slot;
+    place_registers(function, ranges, b.frame(), unplaced, slots);
+    for (u32 k = 0; k < count; ++k)
+        slots[k] = slots[originals[k]];
     b.frame().set_registers(std::move(slots));
+    b.set_indexing(std::move(indexing));
 }
 
 }  // namespace lode::emulator::decode

@@ -1,0 +1,36 @@
+// Live ranges: where in a function the values of its registers may still be read.
+#pragma once
+
+#include "emulator/decode/indexing.hpp"
+
+#include <span>
+#include <vector>
+
+namespace lode::emulator::decode {
+
+/// The instructions from the first to the last, both included, at which a register's slot must be
+/// its own: whoever writes the slot elsewhere overwrites nothing that is read later. Empty, that
+/// is, first > last, for a register that no op names.
+struct LiveRange {
+    u32 first = ~u32{0};
+    u32 last = 0;
+
+    void include(u32 at) noexcept {
+        first = at < first ? at : first;
+        last = at > last ? at : last;
+    }
+};
+
+/// By register of the function. `originals` has, by register, the register whose slot it uses: its
+/// own number or that of another, whose range then covers both.
+///
+/// A register is live from a definition to the last use that it may reach, along the branches of
+/// one lane: handlers write the slots of active lanes only. A definition under a guard, or by an
+/// instruction that isn't known to set the register in every active lane, ends no life. Time is
+/// linear in the length of the function: once a limit is reached, the remaining registers that are
+/// live in several blocks get the whole function.
+[[nodiscard]] std::vector<LiveRange> live_ranges(const ptx::Function& function,
+                                                 const Indexing& indexing,
+                                                 std::span<const u32> originals);
+
+}  // namespace lode::emulator::decode
