@@ -82,8 +82,10 @@ public:
             return launch_with(variant, stream, problem(), maps_->a, maps_->b, c_.data(), m, n, k,
                                scale, operand);
         }
+        const auto bytes = tile->workspace_bytes(variant.shape(problem()));
+        if (auto enough = reserve_workspace(bytes); !enough) return enough;
         return launch_with(variant, stream, problem(), maps_->a, maps_->b, maps_->c, m, n, k, scale,
-                           operand);
+                           operand, workspace_.data());
     }
     Status poison() override { return c_.poison(); }
     WorkloadData data() const override {
@@ -135,6 +137,15 @@ private:
           on_device_(std::move(on_device)),
           c_(std::move(c)) {}
 
+    /// Makes the workspace large enough. Freeing the smaller one waits for launches that use it.
+    Status reserve_workspace(std::uint64_t bytes) {
+        if (bytes <= workspace_.size()) return {};
+        auto workspace = device_.alloc<std::uint8_t>(bytes);
+        if (!workspace) return tl::unexpected(workspace.error());
+        if (auto zeroed = workspace->zero(); !zeroed) return zeroed;
+        workspace_ = *std::move(workspace);
+        return {};
+    }
     [[nodiscard]] Result<Maps> make_maps(const std::string& row, const WgmmaTile* tile) const {
         constexpr std::uint32_t tcgen05_rows = 128;  // Of its boxes.
         const auto& [m, n, k] = problem();
@@ -192,6 +203,7 @@ private:
     Inputs inputs_;
     OnDevice on_device_;
     Output<std::uint16_t> c_;
+    DeviceBuffer<std::uint8_t> workspace_;  ///< See Exchange in gemm_sm90a.cu.
     std::optional<Maps> maps_;
 };
 

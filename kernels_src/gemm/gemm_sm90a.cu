@@ -34,13 +34,12 @@ __device__ void produce(const TensorMap& a_map, const TensorMap& b_map, const Wo
                         unsigned ring, unsigned full, unsigned empty) {
     // Blocks that need the same rows of A are cluster_m ranks apart, those for B one rank.
     unsigned short same_a = 0;
-    const unsigned first_rank = work.split * peers;
     for (unsigned i = 0; i < cluster_n; ++i)
-        same_a |= static_cast<unsigned short>(1U << (first_rank + work.rank_m + i * cluster_m));
-    const auto same_b = static_cast<unsigned short>(((1U << cluster_m) - 1)
-                                                    << (first_rank + work.rank_n * cluster_m));
+        same_a |= static_cast<unsigned short>(1U << (work.rank_m + i * cluster_m));
+    const auto same_b =
+        static_cast<unsigned short>(((1U << cluster_m) - 1) << (work.rank_n * cluster_m));
     Place at;
-    for (unsigned t = blockIdx.x / cluster; t < work.tiles; t += gridDim.x / cluster) {
+    for (unsigned t = work.first_tile; t < work.tiles; t += work.tile_stride) {
         const auto origin = work.origin(t);
         for (unsigned i = 0; i < work.steps; ++i) {
             // In the first round every stage is empty: the phase before the first counts as
@@ -142,56 +141,97 @@ struct Packed {
     }
 };
 
-/// Adds up the sums of the cluster's splits and writes a part of the tile: keeps the consumer's in
-/// the ring, where units of 16 rows and 64 columns lie, eight columns of all lanes after the other;
-/// the splits and their warps take turns in summing the units.
-__device__ void write_sum(const float (&d)[blocks][tile_n / 2], Writer& writer, const Work& work,
-                          unsigned consumer, unsigned ring, TilePlace origin) {
-    constexpr unsigned across = tile_n / box_columns;
-    const unsigned lane = threadIdx.x % 32;
-    const unsigned warp = threadIdx.x % group_size / 32;
-    // The other consumers may still read the ring.
-    asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
+/// Where the blocks that share a tile leave their sums: words that count the blocks of a tile that
+/// have done so, which are zero before and after every launch, then for each block its sums, those
+/// of eight columns after the other, as the lanes of a warp have them. The last block of a tile
+/// adds them up; nobody waits for another block.
+class Exchange {
+public:
+    __device__ Exchange(void* workspace, const Work& work)
+        : count_(static_cast<unsigned*>(workspace) + work.first_tile * cluster +
+                 blockIdx.x % cluster),
+          sums_(static_cast<float*>(workspace) + most_split_tiles +
+                (work.first_tile * cluster + blockIdx.x % cluster) * (tile_m * tile_n)),
+          pitch_(static_cast<unsigned long long>(work.tiles) * cluster * tile_m * tile_n),
+          parts_(work.parts),
+          part_(work.part) {}
+
+    /// Leaves a consumer's sums. The consumers of the last block get those of all blocks; returns
+    /// whether it is the last.
+    __device__ bool add_up(float (&d)[blocks][tile_n / 2], unsigned consumer) const {
+        if (parts_ == 1) return true;
 #pragma unroll
-    for (unsigned block = 0; block < blocks; ++block) {
-        const unsigned unit = ((consumer * blocks + block) * 4 + warp) * across;
+        for (unsigned block = 0; block < blocks; ++block) {
+            float* const to = sums_ + part_ * pitch_ + place_of_warp(consumer, block);
 #pragma unroll
-        for (unsigned i = 0; i < tile_n / 8; ++i) {
-            const float* const v = d[block] + i * 4;
-            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(ring + unit * unit_bytes +
-                                                                          i * 512 + lane * 16),
-                         "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
-                         : "memory");
-        }
-    }
-    cluster_sync();
-    const unsigned peer = work.rank_n * cluster_m + work.rank_m;
-    for (unsigned unit = work.split + (consumer * 4 + warp) * splits; unit < units;
-         unit += consumers * 4 * splits) {
-        float sum[32] = {};
-#pragma unroll
-        for (unsigned split = 0; split < splits; ++split) {
-            const unsigned from =
-                address_at(ring + unit * unit_bytes + lane * 16, split * peers + peer);
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i) {
-                float v[4];
-                asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                             : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                             : "r"(from + i * 512)
-                             : "memory");
-#pragma unroll
-                for (unsigned e = 0; e < 4; ++e)
-                    sum[i * 4 + e] += v[e];
+            for (unsigned i = 0; i < tile_n / 8; ++i) {
+                const float* const v = d[block] + i * 4;
+                __stcg(reinterpret_cast<float4*>(to + i * 128),
+                       make_float4(v[0], v[1], v[2], v[3]));
             }
         }
-        const unsigned row = origin.m + unit / across * box_rows;
-        const unsigned column = origin.n + unit % across * box_columns;
-        unsigned packed[16];
-        pack(packed, sum, row, column, writer.epilogue);
-        writer.write(packed, row, column);
+        if (!is_last()) return false;
+#pragma unroll
+        for (unsigned block = 0; block < blocks; ++block) {
+#pragma unroll
+            for (unsigned i = 0; i < tile_n / 8; i += slices)
+                sum_parts(d[block] + i * 4, sums_ + place_of_warp(consumer, block) + i * 128);
+        }
+        return true;
     }
-}
+
+private:
+    [[nodiscard]] __device__ static unsigned place_of_warp(unsigned consumer, unsigned block) {
+        const unsigned warp = threadIdx.x % group_size / 32;
+        return ((consumer * blocks + block) * 4 + warp) * (16 * tile_n) + threadIdx.x % 32 * 4;
+    }
+
+    /// Whether all other blocks of the tile have left their sums, which can then be read.
+    [[nodiscard]] __device__ bool is_last() const {
+        __shared__ unsigned before;
+        asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
+        if (threadIdx.x == group_size) {
+            asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                         : "=r"(before)
+                         : "l"(count_)
+                         : "memory");
+            if (before == parts_ - 1) *count_ = 0;
+        }
+        asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
+        return before == parts_ - 1;
+    }
+
+    /// Sums slices of eight columns, always in the order of the parts, so that a product has the
+    /// same bits every time.
+    __device__ void sum_parts(float* to, const float* from) const {
+#pragma unroll
+        for (unsigned i = 0; i < slices * 4; ++i)
+            to[i] = 0;
+#pragma unroll 2
+        for (unsigned part = 0; part < parts_; ++part, from += pitch_) {
+            float4 v[slices];
+#pragma unroll
+            for (unsigned i = 0; i < slices; ++i)
+                v[i] = __ldcg(reinterpret_cast<const float4*>(from + i * 128));
+#pragma unroll
+            for (unsigned i = 0; i < slices; ++i) {
+                to[i * 4] += v[i].x;
+                to[i * 4 + 1] += v[i].y;
+                to[i * 4 + 2] += v[i].z;
+                to[i * 4 + 3] += v[i].w;
+            }
+        }
+    }
+
+    static constexpr unsigned slices = tile_n < 128 ? tile_n / 8 : 16;  // Loaded at once.
+    static_assert(tile_n / 8 % slices == 0 || !split_k, "slices of a warp");
+
+    unsigned* count_;
+    float* sums_;  // Of the first part.
+    unsigned long long pitch_;
+    unsigned parts_;
+    unsigned part_;
+};
 
 /// A consumer's end of the ring.
 struct Ring {
@@ -199,7 +239,6 @@ struct Ring {
     unsigned full;
     unsigned empty;
     unsigned first_block;  // The consumer's, of 64 rows of A.
-    unsigned first_rank;   // Of the blocks that share its data.
     Place at;
     unsigned previous = 0;  // The stage whose products may be in flight.
 
@@ -246,20 +285,21 @@ private:
     /// Tells the producers that the consumer has read the previous stage.
     __device__ void release() const {
         const unsigned thread = threadIdx.x % group_size;
-        if constexpr (peers == 1) {
+        if constexpr (cluster == 1) {
             if (thread == 0) arrive(empty + previous * 8);
         } else {
-            if (thread < peers) arrive_at(empty + previous * 8, first_rank + thread);
+            if (thread < cluster) arrive_at(empty + previous * 8, thread);
         }
     }
 };
 
 /// Multiplies and writes the consumer's tiles.
-__device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer writer) {
+__device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer writer,
+                        void* workspace) {
     float d[blocks][tile_n / 2];
     Packed packed;
     bool pending = false;
-    for (unsigned t = blockIdx.x / cluster; t < work.tiles; t += gridDim.x / cluster) {
+    for (unsigned t = work.first_tile; t < work.tiles; t += work.tile_stride) {
         // During the first steps, the boxes of the previous tile are written.
 #pragma unroll
         for (unsigned i = 0; i < Packed::boxes; ++i) {
@@ -272,14 +312,11 @@ __device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer w
             ring.finish_previous(true);
         }
         ring.finish(d);
+        pending = true;
+        if constexpr (split_k) pending = Exchange(workspace, work).add_up(d, consumer);
         auto origin = work.origin(t);
-        if constexpr (splits > 1) {
-            write_sum(d, writer, work, consumer, ring.stages_at, origin);
-        } else {
-            origin.m += ring.first_block * 64;
-            packed.fill(d, origin, writer.epilogue);
-            pending = true;
-        }
+        origin.m += ring.first_block * 64;
+        if (pending) packed.fill(d, origin, writer.epilogue);
     }
     if (pending) packed.write_last(writer, ring.stages_at + ring.first_block * block_bytes);
     // Shared memory must stay until it is read.
@@ -291,7 +328,7 @@ __device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer w
 extern "C" __global__ void __launch_bounds__(threads, 1)
     gemm_wgmma(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
                const __grid_constant__ TensorMap c_map, unsigned m, unsigned n, unsigned k,
-               float scale, const float* __restrict__ operand) {
+               float scale, const float* __restrict__ operand, void* workspace) {
     extern __shared__ unsigned char dynamic[];
     __shared__ __align__(8) unsigned long long full_barriers[stages];
     __shared__ __align__(8) unsigned long long empty_barriers[stages];
@@ -309,7 +346,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     if (threadIdx.x == 0) {
         for (unsigned s = 0; s < stages; ++s) {
             init_barrier(full + s * 8, 1);
-            init_barrier(empty + s * 8, consumers * peers);
+            init_barrier(empty + s * 8, consumers * cluster);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -329,15 +366,15 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         if (consumers == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0) produce(a_map, b_map, work, ring, full, empty);
         __syncwarp();
-        if (splits > 1) cluster_sync();  // That of write_sum().
     } else {
         if (consumers == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const unsigned warp = threadIdx.x / 32 - group_size / 32;
         const unsigned consumer = group - 1;
-        consume(work, consumer, {ring, full, empty, consumer * blocks, work.split * peers, {}},
+        consume(work, consumer, {ring, full, empty, consumer * blocks, {}},
                 {c_map,
                  {scale, operand, m, n},
-                 ring + stages * stage_bytes + warp * warp_boxes * box_bytes});
+                 ring + stages * stage_bytes + warp * warp_boxes * box_bytes},
+                workspace);
     }
     // A block must not end while others of its cluster copy to it or arrive at its barriers.
     if (cluster > 1) cluster_sync();

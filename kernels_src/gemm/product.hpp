@@ -46,13 +46,15 @@ struct WgmmaTile {
     std::uint32_t stages = 4;
     std::uint32_t cluster_m = 2;
     std::uint32_t cluster_n = 1;
-    std::uint32_t splits = 1;
-    std::uint32_t group = 8;
+    bool split_k = false;
+    std::uint32_t group = 16;
 
     static constexpr std::uint32_t c_box_rows = 16;
+    /// With split_k, as in wgmma_shape.cuh.
+    static constexpr std::uint32_t most_split_tiles = 96;
 
     [[nodiscard]] std::uint32_t tile_m() const noexcept { return rows * consumers; }
-    [[nodiscard]] std::uint32_t cluster() const noexcept { return cluster_m * cluster_n * splits; }
+    [[nodiscard]] std::uint32_t cluster() const noexcept { return cluster_m * cluster_n; }
     [[nodiscard]] std::uint32_t threads() const noexcept { return 128 * (1 + consumers); }
     [[nodiscard]] std::uint32_t a_box_rows() const noexcept { return tile_m() / cluster_n; }
     [[nodiscard]] std::uint32_t b_box_rows() const noexcept { return columns / cluster_m; }
@@ -62,9 +64,19 @@ struct WgmmaTile {
     }
     /// Tiles of the whole product, in clusters.
     [[nodiscard]] std::uint32_t clusters(const Problem& problem) const noexcept;
+    /// Parts of k: 1 without split_k.
+    [[nodiscard]] std::uint32_t parts(const Problem& problem,
+                                      const VariantDeviceProperties& properties,
+                                      const Product& product) const;
+    /// What blocks exchange, zeros before the first launch; 0 without split_k.
+    [[nodiscard]] std::uint64_t workspace_bytes(const LaunchShape& shape) const noexcept;
     [[nodiscard]] LaunchShape shape(const Problem& problem,
-                                    const VariantDeviceProperties& properties) const;
-    /// About how many cycles of a multiprocessor the product takes.
+                                    const VariantDeviceProperties& properties,
+                                    const Product& product) const;
+    /// About how many cycles a block needs for a tile.
+    [[nodiscard]] double cycles(const Problem& problem, std::uint32_t parts,
+                                const Product& product) const;
+    /// About how many cycles the product takes.
     [[nodiscard]] double estimate(const Problem& problem, const VariantDeviceProperties& properties,
                                   const Product& product) const;
     /// Those that differ from the defaults.

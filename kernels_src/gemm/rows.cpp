@@ -50,6 +50,11 @@ constexpr std::array<Product, product_count> all_products{
     Product{.family = "gemm_tt", .in = float16, .out = float16, .a_m_major = true},
 };
 
+/// The steps of 128 bytes along k.
+std::uint64_t steps_of(const Problem& problem, const Product& product) noexcept {
+    return ceil_div(problem.z * product.in.bytes, 128);
+}
+
 /// Why rows of this many elements don't start at multiples of 16 bytes, for the extent that they
 /// run along.
 std::optional<std::string> refuses_pitch(const char* extent, std::uint64_t elements,
@@ -82,12 +87,32 @@ LaunchShape in_tiles(const Problem& problem, std::uint32_t tile_m, std::uint32_t
 
 constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;      // As in gemm_sm100a.cu.
 constexpr std::uint32_t mma_shared_bytes = 3 * (128 + 128) * 64 * 2;  // As in gemm_sm80.cu.
+constexpr std::uint32_t mma_256x128_shared_bytes = 4 * (256 + 128) * 64 * 2;
 
 LaunchShape tcgen05_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 128, tcgen05_shared_bytes);
 }
 LaunchShape mma_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 128, mma_shared_bytes);
+}
+LaunchShape mma_256x128_shape(const Problem& problem, const VariantDeviceProperties&) {
+    return in_tiles(problem, 256, 128, 256, mma_256x128_shared_bytes);
+}
+
+/// About how many cycles a product takes if each multiprocessor multiplies one of the tiles at a
+/// time, in the unit of WgmmaTile::estimate(). Fitted to measurements of an H200.
+double mma_cycles(double tiles, const Problem& problem, const VariantDeviceProperties& properties,
+                  double start, double rate) {
+    const double turns = std::ceil(tiles / std::max(properties.multiprocessors, 1));
+    return turns * (static_cast<double>(problem.z) + start) * rate;
+}
+double mma_estimate(const Problem& problem, const VariantDeviceProperties& properties) {
+    return mma_cycles(ceil_div(problem.x, 128) * ceil_div(problem.y, 128) / 2.0, problem,
+                      properties, 200, 27);
+}
+double mma_256x128_estimate(const Problem& problem, const VariantDeviceProperties& properties) {
+    return mma_cycles(ceil_div(problem.x, 256) * ceil_div(problem.y, 128), problem, properties, 600,
+                      22.7);
 }
 LaunchShape wmma_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 256);
@@ -104,9 +129,6 @@ VariantRow wgmma_row(std::string_view name, const WgmmaTile& tile) {
                          .tensor_maps = true},
                         nullptr, nullptr);
     row.definitions = tile.definitions();
-    row.shape = [tile](const Problem& problem, const VariantDeviceProperties& properties) {
-        return tile.shape(problem, properties);
-    };
     return row;
 }
 
@@ -138,7 +160,7 @@ bool supports(const VariantRow& row, const Product& product) {
     const bool mn_major = product.a_m_major || product.b_n_major;
     const bool bytes = product.in.bytes == 1;
     if (row.name == "tcgen05") return !mn_major && !bytes;
-    if (row.name == "mma") return !bytes;
+    if (row.name.starts_with("mma")) return !bytes;
     if (row.name == "wmma") return !mn_major && &product.in == &float16;
     // Boxes of an MN-major matrix are 64 wide.
     const WgmmaTile* const tile = tile_of(row);
@@ -171,12 +193,28 @@ std::uint32_t WgmmaTile::clusters(const Problem& problem) const noexcept {
            ceil_div(problem.y, std::uint64_t{columns} * cluster_n);
 }
 
-LaunchShape WgmmaTile::shape(const Problem& problem,
-                             const VariantDeviceProperties& properties) const {
+std::uint32_t WgmmaTile::parts(const Problem& problem, const VariantDeviceProperties& properties,
+                               const Product& product) const {
+    if (!split_k) return 1;
+    const auto blocks = clusters(problem) * cluster();
+    const auto resident = static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
+    const auto most =
+        std::clamp<std::uint64_t>(steps_of(problem, product), 1, std::max(resident / blocks, 1U));
+    std::uint32_t best = 1;
+    for (std::uint32_t parts = 2; parts <= most; ++parts) {
+        if (cycles(problem, parts, product) < cycles(problem, best, product)) best = parts;
+    }
+    return best;
+}
+
+LaunchShape WgmmaTile::shape(const Problem& problem, const VariantDeviceProperties& properties,
+                             const Product& product) const {
     const auto most = static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
     const auto resident = std::max(most / cluster(), 1U);
-    // With splits, a block has one tile.
-    const auto used = splits > 1 ? clusters(problem) : std::min(clusters(problem), resident);
+    const auto parts_of_k = parts(problem, properties, product);
+    // Blocks that share k have one tile.
+    const auto used =
+        split_k ? clusters(problem) * parts_of_k : std::min(clusters(problem), resident);
     return {.grid = {used * cluster()},
             .block = {threads()},
             .dynamic_shared_bytes = shared_bytes(),
@@ -184,32 +222,40 @@ LaunchShape WgmmaTile::shape(const Problem& problem,
             .cluster = {cluster()}};
 }
 
+std::uint64_t WgmmaTile::workspace_bytes(const LaunchShape& shape) const noexcept {
+    if (!split_k) return 0;
+    return (most_split_tiles + std::uint64_t{shape.grid.x} * tile_m() * columns) * 4;
+}
+
+double WgmmaTile::cycles(const Problem& problem, std::uint32_t parts,
+                         const Product& product) const {
+    // All constants are fitted to measurements of an H200.
+    const auto& [m, n, k] = problem;
+    const double area = tile_m() * static_cast<double>(columns);
+    const double requested =
+        static_cast<double>(tile_m()) / cluster_n + static_cast<double>(columns) / cluster_m;
+    // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
+    // others; a row's 128 bytes take two cycles to arrive. Blocks that share tiles have parts of k
+    // of their own, and don't find them in the L2 cache.
+    const double waiting = cluster() > 1 ? 1.05 : 1;
+    const double arriving = split_k ? 2.3 * requested : 2.05 * (tile_m() + columns);
+    double step = std::max(area / 32 * waiting, arriving);
+    // Rows that don't start at multiples of 128 bytes are requested as two lines.
+    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
+    if (pitches * product.in.bytes % 128 != 0) step = std::max(step, 3.1 * requested);
+    const double steps = std::ceil(static_cast<double>(steps_of(problem, product)) / parts);
+    return steps * step + (parts > 1 ? 6000 + 0.1 * parts * area : 0);
+}
+
 double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,
                            const Product& product) const {
-    // All constants are fitted to measurements of an H200.
     const double multiprocessors = std::max(properties.multiprocessors, 1);
     // Clusters of more than two don't fill all multiprocessors.
     const double usable = cluster() > 2 ? multiprocessors * 0.78 : multiprocessors;
     const double resident = std::max(1.0, std::floor(usable / cluster()));
-    const double turns = std::ceil(clusters(problem) / resident);
-    const auto& [m, n, k] = problem;
-    const auto bytes = static_cast<double>(product.in.bytes);
-    const double area = tile_m() * static_cast<double>(columns);
-    // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
-    // others; a row's 128 bytes take two cycles to arrive.
-    const double waiting = cluster() > splits ? 1.05 : 1;
-    double step = std::max(area / 32 * waiting, 2.05 * (tile_m() + columns));
-    // Rows that don't start at multiples of 128 bytes are requested as two lines.
-    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
-    if (pitches * product.in.bytes % 128 != 0) {
-        const double requested =
-            static_cast<double>(tile_m()) / cluster_n + static_cast<double>(columns) / cluster_m;
-        step = std::max(step, 3.1 * requested);
-    }
-    const double steps = std::ceil(static_cast<double>(k) * bytes / 128 / splits);
-    double turn = steps * step;
-    if (splits > 1) turn += area / 2.4 + 520 * splits;
-    return turns * turn + (cluster() > 1 ? 1800 : 0);
+    const auto parts_of_k = parts(problem, properties, product);
+    const double turns = std::ceil(clusters(problem) * parts_of_k / resident);
+    return turns * cycles(problem, parts_of_k, product) + (cluster() > 1 ? 1800 : 0);
 }
 
 std::vector<Definition> WgmmaTile::definitions() const {
@@ -224,7 +270,7 @@ std::vector<Definition> WgmmaTile::definitions() const {
     add("LODE_GEMM_STAGES", stages, defaults.stages);
     add("LODE_GEMM_CLUSTER_M", cluster_m, defaults.cluster_m);
     add("LODE_GEMM_CLUSTER_N", cluster_n, defaults.cluster_n);
-    add("LODE_GEMM_SPLITS", splits, defaults.splits);
+    add("LODE_GEMM_SPLIT_K", split_k ? 1 : 0, defaults.split_k ? 1 : 0);
     add("LODE_GEMM_GROUP", group, defaults.group);
     return list;
 }
@@ -244,18 +290,29 @@ std::vector<VariantRow> rows_of(const Product& product) {
                 return refuses_any_pitch(product, problem);
             };
         }
+        if (row.name == "mma") row.estimate = mma_estimate;
+        if (row.name == "mma_256x128") {
+            row.estimate = mma_256x128_estimate;
+            row.definitions.push_back({"LODE_GEMM_ROWS", "256"});
+            row.definitions.push_back({"LODE_GEMM_STAGES", "4"});
+        }
         const WgmmaTile* const tile = tile_of(row);
         if (tile == nullptr) continue;
+        row.shape = [tile, &product](const Problem& problem,
+                                     const VariantDeviceProperties& properties) {
+            return tile->shape(problem, properties, product);
+        };
         row.estimate = [tile, &product](const Problem& problem,
                                         const VariantDeviceProperties& properties) {
             return tile->estimate(problem, properties, product);
         };
-        if (tile->splits == 1) continue;
+        if (!tile->split_k) continue;
         row.refuses = [tile, &product](const Problem& problem) -> std::optional<std::string> {
             if (auto why = refuses_any_pitch(product, problem)) return why;
-            const auto least = std::uint64_t{128 / product.in.bytes} * tile->splits;
-            if (problem.z >= least) return std::nullopt;
-            return fmt::format("k = {} is less than {}", problem.z, least);
+            const auto tiles = tile->clusters(problem) * tile->cluster();
+            if (tiles <= WgmmaTile::most_split_tiles) return std::nullopt;
+            return fmt::format("C has {} tiles of {} x {}, more than {}", tiles, tile->tile_m(),
+                               tile->columns, WgmmaTile::most_split_tiles);
         };
     }
     return rows;

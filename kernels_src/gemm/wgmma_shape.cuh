@@ -5,8 +5,9 @@
 //     LODE_GEMM_CONSUMERS    warpgroups
 //     LODE_GEMM_STAGES       of the ring
 //     LODE_GEMM_CLUSTER_M, _N   tiles of a cluster; its blocks share rows of A and of B
-//     LODE_GEMM_SPLITS       parts of k: each block of a cluster sums one, and they add up their
-//                            sums through shared memory. A block then has one tile.
+//     LODE_GEMM_SPLIT_K      1 if blocks share tiles: each multiplies a part of k, and the last to
+//                            finish adds up their sums, which go through the workspace. The grid
+//                            has as many clusters for each tile as k has parts.
 //     LODE_GEMM_GROUP        of cluster rows in the order of tiles
 //
 // and those of gemm.cuh the elements, the layouts and the epilogue. Rows of A, B and C start at
@@ -35,11 +36,11 @@
 #ifndef LODE_GEMM_CLUSTER_N
 #define LODE_GEMM_CLUSTER_N 1
 #endif
-#ifndef LODE_GEMM_SPLITS
-#define LODE_GEMM_SPLITS 1
+#ifndef LODE_GEMM_SPLIT_K
+#define LODE_GEMM_SPLIT_K 0
 #endif
 #ifndef LODE_GEMM_GROUP
-#define LODE_GEMM_GROUP 8
+#define LODE_GEMM_GROUP 16
 #endif
 
 namespace {
@@ -52,10 +53,9 @@ constexpr unsigned tile_m = LODE_GEMM_ROWS * consumers;
 constexpr unsigned tile_n = LODE_GEMM_COLUMNS;
 constexpr unsigned cluster_m = LODE_GEMM_CLUSTER_M;
 constexpr unsigned cluster_n = LODE_GEMM_CLUSTER_N;
-constexpr unsigned splits = LODE_GEMM_SPLITS;
-constexpr unsigned peers =
-    cluster_m * cluster_n;  // Blocks of a cluster that sum the same part of k.
-constexpr unsigned cluster = peers * splits;
+constexpr unsigned cluster = cluster_m * cluster_n;
+constexpr bool split_k = LODE_GEMM_SPLIT_K != 0;
+constexpr unsigned most_split_tiles = 96;  // Of C if blocks share tiles.
 constexpr unsigned stages = LODE_GEMM_STAGES;
 constexpr unsigned row_bytes = 128;  // Of a swizzled row.
 constexpr unsigned step = row_bytes / element_bytes;
@@ -72,11 +72,6 @@ constexpr unsigned warp_boxes = 2;  // A warp fills one while the other is copie
 
 constexpr unsigned a_box = tile_m / cluster_n;  // Rows of a box.
 constexpr unsigned b_box = tile_n / cluster_m;
-constexpr unsigned unit_bytes = box_rows * box_columns * 4;  // Sums of a box.
-constexpr unsigned units = tile_m / box_rows * (tile_n / box_columns);
-
-static_assert(splits == 1 || units * unit_bytes <= stages * stage_bytes,
-              "the sums of a tile fit into the ring");
 static_assert(a_box % 64 == 0 || !a_m_major, "boxes of A have 64 rows");
 static_assert(b_box % 64 == 0 || !b_n_major, "boxes of B have 64 columns");
 
@@ -92,23 +87,35 @@ struct Place {
     }
 };
 
-/// The steps and tiles of a problem, and the block's part of them.
+/// The steps and tiles of a problem, and the block's share of them.
 struct Work {
-    unsigned split = blockIdx.x % cluster / peers;
     unsigned rank_m = blockIdx.x % cluster_m;
-    unsigned rank_n = blockIdx.x % peers / cluster_m;
-    unsigned first_step;
-    unsigned steps;
+    unsigned rank_n = blockIdx.x % cluster / cluster_m;
     unsigned clusters_m;
     unsigned clusters_n;
-    unsigned tiles;  // Of the clusters together.
+    unsigned tiles;      // Of the clusters together.
+    unsigned parts = 1;  // Of k.
+    unsigned part = 0;   // The block's.
+    unsigned first_tile = blockIdx.x / cluster;
+    unsigned tile_stride = gridDim.x / cluster;
+    unsigned first_step = 0;
+    unsigned steps;
 
     __device__ Work(unsigned m, unsigned n, unsigned k)
-        : first_step(split * ((k + step - 1) / step) / splits),
-          steps((split + 1) * ((k + step - 1) / step) / splits - first_step),
-          clusters_m((m + tile_m * cluster_m - 1) / (tile_m * cluster_m)),
+        : clusters_m((m + tile_m * cluster_m - 1) / (tile_m * cluster_m)),
           clusters_n((n + tile_n * cluster_n - 1) / (tile_n * cluster_n)),
-          tiles(clusters_m * clusters_n) {}
+          tiles(clusters_m * clusters_n),
+          steps((k + step - 1) / step) {
+        if constexpr (split_k) {
+            parts = tile_stride / tiles;
+            part = first_tile / tiles;
+            first_tile %= tiles;
+            tile_stride = tiles;
+            const unsigned all = steps;
+            first_step = part * all / parts;
+            steps = (part + 1) * all / parts - first_step;
+        }
+    }
 
     /// Where the block's part of a tile of the cluster begins.
     [[nodiscard]] __device__ TilePlace origin(unsigned tile) const {
