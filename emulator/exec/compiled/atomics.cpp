@@ -13,9 +13,10 @@ namespace lode::emulator::exec {
 void Tracer::emit_atomic(const Step& step) {
     const Op& op = *step.op;
     const bool is_sum = op.flags == static_cast<u16>(AtomicOp::add) &&
-                        (op.flags2 & atomic_window_mask) == static_cast<u16>(Window::shared) &&
-                        (op.flags2 & atomic_narrow) != 0;
+                        (op.flags2 & atomic_window_mask) == static_cast<u16>(Window::shared);
+    const bool narrow = (op.flags2 & atomic_narrow) != 0;
     if (!is_sum || warp.watch) return emit_call(step);
+    if (!narrow) settle(op.r[1]);
     Xbyak::Label& exit = exit_at(step);
     // ymm2: the lowest offset, ymm3: the distance from it to the highest.
     if (op.r[variable_operand] == no_slot) {
@@ -46,7 +47,15 @@ void Tracer::emit_atomic(const Step& step) {
     vmovd(Xbyak::Xmm(three.getIdx()), eax);
     vpbroadcastd(three, Xbyak::Xmm(three.getIdx()));
     for (u32 q = 0; q < 4; ++q) {
-        Xbyak::Ymm at = quarter(op.r[1], q);
+        Xbyak::Ymm at = ymm0;
+        if (narrow) {
+            at = quarter(op.r[1], q);
+        } else {
+            // As narrow_addresses() does: the upper halves don't count. Every area has whole rows.
+            vmovdqa(ymm0, memory_of(op.r[1], 64 * q));
+            vshufps(ymm0, ymm0, memory_of(op.r[1], 64 * q + 32), 0x88);
+            vpermq(ymm0, ymm0, 0xd8);
+        }
         if (imm != 0) {
             vpaddd(ymm0, at, offset);
             at = ymm0;

@@ -19,6 +19,9 @@ constexpr unsigned threads = 128;
 constexpr unsigned blocks = 3;
 constexpr unsigned words = 8 * threads * blocks;
 
+/// Where the kernels' shared memory, of 256 or 1280 bytes, begins: a parameter.
+constexpr std::uint64_t place = 0;
+
 enum class Wrong { nothing, faults, races };
 
 /// Random straight code with loads, stores, comparisons, guarded instructions, forward branches and
@@ -71,7 +74,7 @@ public:
             body += fmt::format("selp.b32 %r29, 1, 0, %p{};\nmad.lo.s32 %r31, %r31, 3, %r29;\n", k);
         body +=
             "mul.wide.s32 %rd9, %r5, 4;\nadd.s64 %rd9, %rd2, %rd9;\nst.global.u32 [%rd9], %r31;\n";
-        return ptx_kernel(".param .u64 in, .param .u64 out, .param .u32 n", body,
+        return ptx_kernel(".param .u64 in, .param .u64 out, .param .u32 n, .param .u64 place", body,
                           ".shared .align 4 .b8 tile[1024];\n"
                           ".shared .align 4 .b8 bins[256];\n");
     }
@@ -126,6 +129,7 @@ private:
         const unsigned offset =
             wrong_ == Wrong::faults && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
         const unsigned scale = pick(6) == 0 ? 8 : 4;
+        if (pick(8) == 0) return sum_at_wide_address(at);
         switch (pick(wrong_ == Wrong::races ? 14 : 10)) {
             case 0:
                 return fmt::format(
@@ -205,6 +209,47 @@ private:
                     "ld.shared.u32 {3}, [%rd{0}];\n",
                     at, at + 1, r(), to());
         }
+    }
+    /// A sum in shared memory whose address is a register of 64 bits, a parameter or a constant.
+    /// Its upper half doesn't count. With wrong accesses: the word behind or in front of the array,
+    /// or half a word further.
+    std::string sum_at_wide_address(unsigned at) {
+        const unsigned kind = pick(5);
+        const unsigned words_left = kind < 2 ? 64 - 31 : 64;
+        int offset = 4 * static_cast<int>(pick(words_left));
+        if (wrong_ == Wrong::faults && pick(3) == 0) {
+            const int end = kind == 3 ? 1280 : static_cast<int>(4 * words_left);
+            const int wrong[] = {end, -4, offset + 2};
+            offset = wrong[pick(3)];
+        }
+        std::string text;
+        std::string address = fmt::format("%rd{}", at);
+        switch (kind) {
+            case 0:
+                text = fmt::format("and.b32 %r28, {}, 31;\n", r());
+                [[fallthrough]];
+            case 1:  // Neighbouring words.
+                text += fmt::format(
+                    "mul.wide.u32 %rd{0}, {2}, 4;\nmov.u64 %rd{1}, bins;\n"
+                    "add.s64 %rd{1}, %rd{1}, %rd{0};\n",
+                    at + 1, at, kind == 0 ? "%r28" : "%r6");
+                break;
+            case 2:  // One word for all lanes.
+                text = fmt::format("mov.u64 %rd{}, bins;\n", at);
+                break;
+            case 3:
+                text = "ld.param.u64 %rd3, [place];\n";
+                address = "%rd3";
+                break;
+            default:
+                address = "bins";
+                break;
+        }
+        if (kind < 3 && pick(3) == 0)
+            text += fmt::format("add.s64 %rd{0}, %rd{0}, {1};\n", at, 0x7'0000'0000);
+        text +=
+            pick(2) == 0 ? "red.shared.add.u32 " : fmt::format("atom.shared.add.u32 {}, ", to());
+        return text + fmt::format("[{}+{}], {};\n", address, offset, source());
     }
     std::string shuffle() {
         static constexpr const char* kinds[] = {"up", "down", "bfly", "idx"};
@@ -314,7 +359,7 @@ Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_
         for (const bool checked : {false, true}) {
             if (!checked && !checks.race && !checks.init) continue;
             rig.options.checks = checked ? checks : Checks{};
-            ran.outcome = rig.run(*module, "k", {blocks}, block, from, to, 3u);
+            ran.outcome = rig.run(*module, "k", {blocks}, block, from, to, 3u, place);
             ran.instructions += ran.outcome.warp_instructions;
             if (ran.outcome.fault != Fault::none) return ran;
             const auto got = rig.get<std::uint32_t>(to, words);
@@ -409,7 +454,7 @@ TEST_CASE("compiled tier: several workers compile and run the same regions") {
             one = static_cast<std::uint32_t>(random()) * 2654435761u;
         const auto from = rig.put(in);
         const auto to = rig.put(std::vector<std::uint32_t>(words));
-        const auto outcome = rig.run(*module, "k", {blocks}, {threads}, from, to, 3u);
+        const auto outcome = rig.run(*module, "k", {blocks}, {threads}, from, to, 3u, place);
         CHECK(outcome.fault == Fault::none);
         const auto got = rig.get<std::uint32_t>(to, words);
         CHECK(std::equal(got.begin(), got.end(), expected.values.begin()));
