@@ -65,7 +65,7 @@ def program_of(data):
 
 def merged(files):
     """One result with the programs of all files: of a program that several have, the last file's
-    that ended well counts; problems of kernels are joined. Files may also be what a single program
+    that ended well counts, of kernels the last one for each problem. Files may also be what a single program
     wrote with --json. Machine and date are those of the last whole run; results of another device
     are refused, because times may be compared only on one machine."""
     runs = [read(file) for file in files]
@@ -81,6 +81,8 @@ def merged(files):
             if before is not None and before["exit_code"] == result["exit_code"] == 0 and \
                     "problems" in result["data"]:
                 result["data"] = joined(before["data"], result["data"])
+                result["commit"] = listed(before["commit"], result["commit"], ", ")
+                result["command"] = listed(before["command"], result["command"], "; ")
             if before is None or result["exit_code"] == 0 or before["exit_code"] != 0:
                 results[result["program"]] = result
     whole = [run for run in runs if run["date"]] or runs
@@ -92,14 +94,16 @@ def merged(files):
 
 
 def joined(old, new):
-    """The problems of both; of a row that both have, the new one."""
-    problems = {(one["family"], *one["problem"]): one for one in old["problems"]}
-    for one in new["problems"]:
-        before = problems.get((one["family"], *one["problem"]), {"results": []})
-        names = {result["name"] for result in one["results"]}
-        kept = [result for result in before["results"] if result["name"] not in names]
-        problems[one["family"], *one["problem"]] = one | {"results": one["results"] + kept}
+    """The problems of both, each with the copy rate of its run; of one that both have, the new rows
+    and peers alone, because rows of different runs can't be compared, and may be gone."""
+    problems = {(one["family"], *one["problem"]): {"copy_rate": data["copy_rate"]} | one
+                for data in (old, new) for one in data["problems"]}
     return new | {"problems": [one for _, one in sorted(problems.items())]}
+
+
+def listed(old, new, separator):
+    """Both texts, or one if they are the same."""
+    return separator.join(dict.fromkeys(text for text in (old, new) if text))
 
 
 def data_of(run, program):

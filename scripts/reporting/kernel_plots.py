@@ -20,11 +20,13 @@ def size_of(problem):
 
 
 def problems_of(run):
-    """The problems of lode_bench_kernels, with the peers that Python measured among their results."""
+    """The problems of lode_bench_kernels, with the copy rate of their run and with the peers that
+    Python measured among their results."""
     data = figures.data_of(run, "kernels")
     if data is None:
         return None, []
-    problems = [problem | {"results": list(problem["results"])} for problem in data["problems"]]
+    problems = [{"copy_rate": data["copy_rate"]} | problem
+                | {"results": list(problem["results"])} for problem in data["problems"]]
     known = {(p["family"], *p["problem"]): p for p in problems}
     for problem in (figures.data_of(run, "kernel_peers") or {}).get("problems", []):
         into = known.get((problem["family"], *problem["problem"]))
@@ -118,7 +120,7 @@ def products(run):
 
 
 def families(run):
-    data, problems = problems_of(run)
+    _, problems = problems_of(run)
     series, table = {}, []
     for problem in problems:
         if problem["operations"]:
@@ -130,7 +132,7 @@ def families(run):
         peer = min(measured(problem, "peer"), key=lambda r: r["median_ms"], default=None)
         ratio = peer and peer["median_ms"] / ours["median_ms"]
         table.append([problem["family"], size_of(problem), ours["name"], number(rate),
-                      number(rate * 1e9 / data["copy_rate"]), peer["name"] if peer else "–",
+                      number(rate * 1e9 / problem["copy_rate"]), peer["name"] if peer else "–",
                       number(ratio)])
         if ratio:
             series.setdefault(problem["family"], []).append(

@@ -10,10 +10,10 @@ def markdown(columns, rows):
 class Problem:
     """One problem: its fastest row, and how its rows compare with the peers and with copying."""
 
-    def __init__(self, found, copy_rate):
+    def __init__(self, found):
         self.family, self.size = found["family"], tuple(found["problem"])
         self.operations = found["operations"]
-        self.bytes, self.copy_rate = found["bytes"], copy_rate
+        self.bytes, self.copy_rate = found["bytes"], found["copy_rate"]
         self.rows = {row["name"]: row["median_ms"] for row in measured(found, "row")}
         self.peers = {peer["name"]: peer["median_ms"] for peer in measured(found, "peer")}
         self.best = min(self.rows, key=self.rows.get) if self.rows else None
@@ -31,10 +31,7 @@ class Problem:
 
 
 def all_of(run):
-    data, problems = problems_of(run)
-    if data is None:
-        return {}
-    made = [Problem(one, data["copy_rate"]) for one in problems]
+    made = [Problem(one) for one in problems_of(run)[1]]
     return {(one.family, one.size): one for one in made if one.best and one.peer}
 
 
@@ -61,7 +58,8 @@ def products(run):
             yield f"{one.peers[one.peer] / ms:.3f}"
 
     rows = [("wgmma, clusters of two", "wgmma"), ("wgmma_single", "wgmma_single"),
-            ("mma.sync with cp.async (sm_80)", "mma"), ("tiled, portable", "tiled"),
+            ("mma.sync with cp.async (sm_80)", "mma"), ("mma_256x128, likewise", "mma_256x128"),
+            ("tiled, portable", "tiled"),
             ("cuBLAS", both[0].peer)]
     return markdown(["gemm_bf16", "4096³, TFLOP/s", "of cuBLAS", "8192³, TFLOP/s", "of cuBLAS"],
                     [[text, *cells(name)] for text, name in rows])

@@ -83,6 +83,10 @@ def plot_section(one):
 </section>"""
 
 
+def short(commits):
+    return ", ".join(commit[:12] for commit in commits.split(", "))
+
+
 def machine_section(run):
     machine = run["machine"]
     facts = [("Device", machine.get("device")), ("Driver", machine.get("gpu", {}).get(
@@ -100,7 +104,7 @@ def machine_section(run):
         facts.append(("Left out", ", ".join(run["left_out"])))
     items = "".join(f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>"
                     for key, value in facts if value)
-    rows = [[result["program"], result["command"], result.get("commit", run["commit"])[:12],
+    rows = [[result["program"], result["command"], short(result.get("commit", run["commit"])),
              number(result["seconds"]),
              "ended well" if result["exit_code"] == 0 else
              "skipped" if result["exit_code"] == 77 else f"exit code {result['exit_code']}: "

@@ -111,6 +111,21 @@ class Results(unittest.TestCase):
         self.assertIsNotNone(figures.data_of(run, "transfers"))
         self.assertIsNotNone(figures.data_of(run, "cache"))
 
+    def test_a_problem_that_was_measured_again_has_the_new_rows_alone(self):
+        first, second = example.run(), example.run()
+        second["commit"] = "fedcba"
+        kernels = next(r for r in second["results"] if r["program"] == "kernels")
+        again = kernels["data"]["problems"][0] | {"results": []}
+        kernels["data"] = kernels["data"] | {"problems": [again]}
+        with tempfile.TemporaryDirectory() as folder:
+            run = figures.merged([self.write(folder, "1", first), self.write(folder, "2", second)])
+        kernels = next(r for r in run["results"] if r["program"] == "kernels")
+        problems = kernels["data"]["problems"]
+        self.assertEqual(len(problems), len(figures.data_of(first, "kernels")["problems"]))
+        self.assertEqual([one["problem"] for one in problems if not one["results"]],
+                         [again["problem"]])
+        self.assertEqual(kernels["commit"], first["commit"] + ", fedcba")
+
     def test_results_of_another_device_are_refused(self):
         other = example.run()
         other["machine"]["device"] = "Another GPU"
