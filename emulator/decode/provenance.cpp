@@ -26,6 +26,12 @@ bool makes_new_values(std::string_view opcode) {
            name == "st" || name == "red" || name == "bra" || name == "mbarrier";
 }
 
+/// Whether the results of an instruction may be pointers that were kept in memory.
+bool gives_pointers(std::string_view opcode) {
+    const std::string_view name = opcode.substr(0, opcode.find('.'));
+    return name == "ld" || name == "ldu" || name == "call" || name == "atom";
+}
+
 }  // namespace
 
 u32 origin_of(const KernelBuild& build, const ptx::Function& function, const ptx::Operand& operand,
@@ -54,55 +60,126 @@ u32 origin_of(const KernelBuild& build, const ptx::Function& function, const ptx
     }
 }
 
-std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& function) {
-    if (build.shared_index.empty()) return {};
-    const auto operands_of = [&](u32 at) {
-        const ptx::Instruction& one = function.instructions[at];
-        return std::span(function.operands).subspan(one.first, one.count);
-    };
-    const auto each_register = [&](const ptx::Operand& operand, auto&& f) {
+namespace {
+
+/// Follows values from register to register.
+class SharedOrigins {
+public:
+    SharedOrigins(const KernelBuild& build, const ptx::Function& function)
+        : build_(build),
+          function_(function),
+          readers_(function.registers.size()),
+          waits_(function.instructions.size()),
+          of_(function.registers.size(), no_variable) {
+        for (auto at = static_cast<u32>(function.instructions.size()); at-- > 0;) {
+            const ptx::Instruction& one = function.instructions[at];
+            if (one.count < 2 || makes_new_values(one.opcode)) continue;
+            for (const ptx::Operand& operand : operands_of(at).subspan(1))
+                each_register(operand, [&](u32 reg) { readers_[reg].push_back(at); });
+        }
+    }
+
+    std::vector<u32> take() {
+        for (auto at = static_cast<u32>(function_.instructions.size()); at-- > 0;)
+            wait(at);
+        follow_variables();
+        // A register that may hold a variable's address or a pointer from elsewhere has no bounds.
+        const auto other = pointers_from_elsewhere();
+        for (u32 reg = 0; reg < of_.size(); ++reg) {
+            if (other[reg] && of_[reg] != no_variable) set(reg, several_variables);
+        }
+        follow_variables();
+        return std::move(of_);
+    }
+
+private:
+    std::span<const ptx::Operand> operands_of(u32 at) const {
+        const ptx::Instruction& one = function_.instructions[at];
+        return std::span(function_.operands).subspan(one.first, one.count);
+    }
+    template <class F>
+    void each_register(const ptx::Operand& operand, F&& f) const {
         if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
         if (operand.kind != OperandKind::list) return;
         for (const ptx::Operand& one :
-             std::span(function.elements).subspan(operand.index, operand.count))
+             std::span(function_.elements).subspan(operand.index, operand.count))
             if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
-    };
-    // An instruction is looked at again when the origin of one of its sources has changed, which
-    // happens at most twice to a register: the time is linear in the function's length.
-    std::vector<std::vector<u32>> readers(function.registers.size());
-    std::vector<u32> waiting;
-    std::vector<bool> waits(function.instructions.size());
-    for (auto at = static_cast<u32>(function.instructions.size()); at-- > 0;) {
-        const ptx::Instruction& one = function.instructions[at];
-        if (one.count < 2 || makes_new_values(one.opcode)) continue;
-        for (const ptx::Operand& operand : operands_of(at).subspan(1))
-            each_register(operand, [&](u32 reg) { readers[reg].push_back(at); });
-        waiting.push_back(at);
-        waits[at] = true;
     }
-    std::vector<u32> origins(function.registers.size(), no_variable);
-    while (!waiting.empty()) {
-        const u32 at = waiting.back();
-        waiting.pop_back();
-        waits[at] = false;
-        const auto operands = operands_of(at);
-        u32 from = no_variable;
-        for (const ptx::Operand& operand : operands.subspan(1))
-            from = both(from, origin_of(build, function, operand, origins));
-        const ptx::Operand& to = operands.front();
-        if (from == no_variable || to.kind == OperandKind::sum) continue;
-        each_register(to, [&](u32 reg) {
-            const u32 now = both(origins[reg], from);
-            if (now == origins[reg]) return;
-            origins[reg] = now;
-            for (const u32 reader : readers[reg]) {
-                if (waits[reader]) continue;
-                waits[reader] = true;
-                waiting.push_back(reader);
+    template <class F>
+    void each_result(u32 at, F&& f) const {
+        const ptx::Operand& to = operands_of(at).front();
+        if (to.kind != OperandKind::sum) each_register(to, f);
+    }
+    void wait(u32 at) {
+        const ptx::Instruction& one = function_.instructions[at];
+        if (waits_[at] || one.count < 2 || makes_new_values(one.opcode)) return;
+        waits_[at] = true;
+        waiting_.push_back(at);
+    }
+    void set(u32 reg, u32 origin) {
+        if (origin == of_[reg]) return;
+        of_[reg] = origin;
+        for (const u32 reader : readers_[reg])
+            wait(reader);
+    }
+
+    /// An instruction is looked at again when the origin of one of its sources has changed, which
+    /// happens at most twice to a register: the time is linear in the function's length.
+    void follow_variables() {
+        while (!waiting_.empty()) {
+            const u32 at = waiting_.back();
+            waiting_.pop_back();
+            waits_[at] = false;
+            u32 from = no_variable;
+            for (const ptx::Operand& operand : operands_of(at).subspan(1))
+                from = both(from, origin_of(build_, function_, operand, of_));
+            each_result(at, [&](u32 reg) { set(reg, both(of_[reg], from)); });
+        }
+    }
+
+    /// By register: whether some instruction that sets it may give it a pointer that was loaded or
+    /// returned. What is added to a variable's address is an index, wherever it comes from.
+    std::vector<bool> pointers_from_elsewhere() const {
+        std::vector<bool> found(function_.registers.size());
+        std::vector<u32> next;
+        const auto mark = [&](u32 reg) {
+            if (found[reg] || function_.registers[reg].bytes < 4) return;
+            found[reg] = true;
+            next.push_back(reg);
+        };
+        for (u32 at = 0; at < function_.instructions.size(); ++at) {
+            const ptx::Instruction& one = function_.instructions[at];
+            if (one.count >= 2 && gives_pointers(one.opcode)) each_result(at, mark);
+        }
+        while (!next.empty()) {
+            const u32 reg = next.back();
+            next.pop_back();
+            for (const u32 reader : readers_[reg]) {
+                const bool chooses = function_.instructions[reader].opcode.starts_with("selp");
+                // The register's value was added to an address, or is one of a variable already.
+                const bool is_index = std::ranges::any_of(
+                    operands_of(reader).subspan(1), [&](const ptx::Operand& operand) {
+                        return origin_of(build_, function_, operand, of_) != no_variable;
+                    });
+                if (chooses || !is_index) each_result(reader, mark);
             }
-        });
+        }
+        return found;
     }
-    return origins;
+
+    const KernelBuild& build_;
+    const ptx::Function& function_;
+    std::vector<std::vector<u32>> readers_;
+    std::vector<u32> waiting_;
+    std::vector<bool> waits_;
+    std::vector<u32> of_;
+};
+
+}  // namespace
+
+std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& function) {
+    if (build.shared_index.empty()) return {};
+    return SharedOrigins(build, function).take();
 }
 
 std::vector<bool> only_stored(const ptx::Function& function) {

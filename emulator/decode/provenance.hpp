@@ -14,7 +14,8 @@ inline constexpr u32 no_variable = ~u32{0};
 inline constexpr u32 several_variables = ~u32{0} - 1;
 
 /// By register of the function. Every value that flows into a register counts, in any order of the
-/// instructions; loads and results of calls come from no variable.
+/// instructions. Loads and results of calls come from no variable; a register that may hold one of
+/// them or a variable's address has several.
 [[nodiscard]] std::vector<u32> shared_origins(const KernelBuild& build,
                                               const ptx::Function& function);
 /// The variable that an operand's address comes from.

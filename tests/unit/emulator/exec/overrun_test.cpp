@@ -39,6 +39,8 @@ TEST_CASE("overrun: reads, atomics, and stores before an array") {
     CHECK_MESSAGE(names(report, "reads 4 bytes of shared memory at "), report);
     report = overrun("atomicAdd(&first[n + 1], 2u);");
     CHECK_MESSAGE(names(report, "4 bytes past the end of the 64-byte variable k::first"), report);
+    report = overrun("b[1] = 30; __syncthreads(); first[((volatile unsigned*)b)[1]] = 7;");
+    CHECK_MESSAGE(names(report, "bytes past the end of the 64-byte variable k::first"), report);
     report = overrun("second[n - 17] = 7;");
     CHECK_MESSAGE(names(report, "4 bytes before the 128-byte variable k::second"), report);
 }
@@ -47,6 +49,13 @@ TEST_CASE("overrun: pointers that may point into either array aren't accused") {
     CHECK(overrun("unsigned* p = n > 3 ? first : second;\np[threadIdx.x % 16] = 4;") == "");
     CHECK(overrun("unsigned* p = n > 3 ? second : first;\nfor (int i = 0; i < 2 * n; ++i) p[i] += "
                   "i;") == "");
+    // As above, but the other array's address was in memory.
+    const std::string keep =
+        "__shared__ unsigned* kept[2];\nkept[threadIdx.x % 2] = threadIdx.x % 2 "
+        "? second : first;\n__syncthreads();\n";
+    CHECK(overrun(keep + "unsigned* p = n > 3 ? kept[n % 2 + 1] : first;\np[20] = 4;") == "");
+    CHECK(overrun(keep + "unsigned* p = first;\nfor (int i = 0; i < n - 14; ++i) { p[16 * i] = i;\n"
+                         "p = kept[n % 2 + 1]; }") == "");
     CHECK(overrun("unsigned* p = second + 31;\nfor (int i = 0; i < 32; ++i) a[i] = *p--;") == "");
 }
 
