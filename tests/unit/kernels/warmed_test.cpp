@@ -109,9 +109,9 @@ TEST_CASE("warmed families: the enumeration has the rows that a device may run")
     CHECK(rows_for({7, 5}) == "wmma tiled ");
     CHECK(rows_for({8, 0}) == "mma wmma tiled ");
     CHECK(rows_for({9, 0}).starts_with("wgmma "));
-    CHECK(rows_for({9, 0}).ends_with(" mma_256x128 mma wmma tiled "));
+    CHECK(rows_for({9, 0}).ends_with(" mma mma_256x128 wmma tiled "));
     // tcgen05 has a caveat.
-    CHECK(rows_for({10, 0}) == "mma_256x128 mma wmma tiled ");
+    CHECK(rows_for({10, 0}) == "mma mma_256x128 wmma tiled ");
     CHECK(rows_for({10, 0}, {"tcgen05", "tiled"}) == "tcgen05 tiled ");
     CHECK(rows_for({9, 0}, {"tcgen05"}).empty());
     const std::vector<std::string> wrong = {"tiles"};
