@@ -93,7 +93,7 @@ public:
     }
 
 private:
-    std::span<const ptx::Operand> operands_of(u32 at) const {
+    [[nodiscard]] std::span<const ptx::Operand> operands_of(u32 at) const {
         const ptx::Instruction& one = function_.instructions[at];
         return std::span(function_.operands).subspan(one.first, one.count);
     }
@@ -139,7 +139,7 @@ private:
 
     /// By register: whether some instruction that sets it may give it a pointer that was loaded or
     /// returned. What is added to a variable's address is an index, wherever it comes from.
-    std::vector<bool> pointers_from_elsewhere() const {
+    [[nodiscard]] std::vector<bool> pointers_from_elsewhere() const {
         std::vector<bool> found(function_.registers.size());
         std::vector<u32> next;
         const auto mark = [&](u32 reg) {
