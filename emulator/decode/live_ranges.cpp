@@ -4,6 +4,8 @@
 // includes what lies between, even where the register isn't live.
 #include "emulator/decode/live_ranges.hpp"
 
+#include "emulator/decode/opcode.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -30,10 +32,6 @@ constexpr std::array<std::string_view, 69> defining = {
     "shfl", "shl",        "shr",   "sin",   "slct",     "sqrt",     "sub", "subc",     "szext",
     "tanh", "testp",      "tex",   "vote",  "wmma",     "xor"};
 static_assert(std::ranges::is_sorted(defining));
-
-std::string_view name_of(const Instruction& instruction) {
-    return instruction.opcode.substr(0, instruction.opcode.find('.'));
-}
 
 /// Consecutive lists in one vector, by index.
 class Lists {
@@ -131,7 +129,7 @@ bool Liveness::each_target(const Instruction& one, F&& f) const {
 /// Whether no lane goes on behind an instruction.
 bool ends_path(const Instruction& one) {
     if (one.guard >= 0) return false;
-    const std::string_view name = name_of(one);
+    const std::string_view name = name_of(one.opcode);
     return name == "bra" || name == "brx" || name == "ret" || name == "exit";
 }
 
@@ -195,7 +193,7 @@ void Liveness::scan_instruction(u32 at, u32 block) {
     if (operands.empty()) return;
     const Operand& to = operands.front();
     const bool defines = one.guard < 0 && !to.address && !to.is_element && to.selector.empty() &&
-                         std::ranges::binary_search(defining, name_of(one));
+                         std::ranges::binary_search(defining, name_of(one.opcode));
     const auto& indexed = indexing_.accesses[at];
     for (const Operand& operand : operands.subspan(defines ? 1 : 0)) {
         if (indexed && operand.address && operand.kind == OperandKind::reg) {

@@ -9,6 +9,11 @@
 
 namespace lode::emulator::decode {
 
+/// The first word of an opcode: "mul" of "mul.wide.u32".
+[[nodiscard]] inline std::string_view name_of(std::string_view opcode) noexcept {
+    return opcode.substr(0, opcode.find('.'));
+}
+
 /// The name and modifiers of an opcode such as "mul.wide.u32", in the grammar's order. A decoder
 /// takes each word that it understands; an instruction with remaining words is refused, so no
 /// modifier is ever skipped silently.

@@ -1,5 +1,6 @@
 #include "emulator/decode/pointer_origins.hpp"
 
+#include "emulator/decode/opcode.hpp"
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include <algorithm>
@@ -97,7 +98,7 @@ private:
             std::span(function_.operands).subspan(instruction.first, instruction.count);
         if (operands.size() < 2) return;
         const std::string_view opcode = instruction.opcode;
-        const std::string_view name = opcode.substr(0, opcode.find('.'));
+        const std::string_view name = name_of(opcode);
         const Operand& to = operands.front();
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
         if (name == "st" || name == "red") return;
@@ -159,7 +160,7 @@ std::vector<u32> written_parameters(const ptx::Function& function,
     std::vector<u32> written;
     for (const ptx::Instruction& each : function.instructions) {
         if (!may_write_global(each.opcode)) continue;
-        const std::string_view name = each.opcode.substr(0, each.opcode.find('.'));
+        const std::string_view name = name_of(each.opcode);
         const bool is_plain = name == "st" || name == "atom" || name == "red";
         u32 parameter = no_parameter_offset;
         for (const Operand& operand :

@@ -1,6 +1,8 @@
 #include "emulator/decode/product_registers.hpp"
 
 #include "emulator/decode/builder.hpp"
+#include "emulator/decode/opcode.hpp"
+#include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
 #include <span>
@@ -23,13 +25,9 @@ bool is_move(const ptx::Instruction& instruction) {
 }
 
 template <class F>
-void each_register(const ptx::Function& function, const Operand& operand, F&& f) {
-    if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
+void each_register_or_pair(const ptx::Function& function, const Operand& operand, F&& f) {
+    each_register(function, operand, f);
     if (operand.pair >= 0) f(static_cast<u32>(operand.pair));
-    if (operand.kind != OperandKind::list) return;
-    for (const Operand& one : std::span(function.elements).subspan(operand.index, operand.count)) {
-        if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
-    }
 }
 
 std::span<const Operand> operands_of(const ptx::Function& function,
@@ -38,7 +36,7 @@ std::span<const Operand> operands_of(const ptx::Function& function,
 }
 
 bool has_result(const ptx::Instruction& instruction, const Operand& first) {
-    const std::string_view name = instruction.opcode.substr(0, instruction.opcode.find('.'));
+    const std::string_view name = name_of(instruction.opcode);
     return !first.address && !first.is_element && name != "st" && name != "red" && name != "call";
 }
 
@@ -52,7 +50,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
         if (!is_matrix_product(each)) continue;
         for (const Operand& operand : operands_of(function, each)) {
             if (operand.kind != OperandKind::list) continue;
-            each_register(function, operand, [&](u32 index) { found[index] = true; });
+            each_register_or_pair(function, operand, [&](u32 index) { found[index] = true; });
         }
     }
     for (bool changed = true; std::exchange(changed, false);) {
@@ -60,9 +58,9 @@ std::vector<bool> product_registers(const ptx::Function& function) {
             if (!is_move(each) || each.count != 2) continue;
             const auto operands = operands_of(function, each);
             bool from = false;
-            each_register(function, operands[1], [&](u32 index) { from |= found[index]; });
+            each_register_or_pair(function, operands[1], [&](u32 index) { from |= found[index]; });
             if (!from) continue;
-            each_register(function, operands[0], [&](u32 index) {
+            each_register_or_pair(function, operands[0], [&](u32 index) {
                 changed |= !found[index];
                 found[index] = true;
             });
@@ -78,7 +76,7 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const auto operands = operands_of(b.function(), instruction);
     for (std::size_t k = 0; k < operands.size(); ++k) {
         auto& to = k == 0 && has_result(instruction, operands[0]) ? made.writes : made.reads;
-        each_register(b.function(), operands[k], [&](u32 index) {
+        each_register_or_pair(b.function(), operands[k], [&](u32 index) {
             if (registers[index]) to.push_back(b.frame().reg(index));
         });
     }

@@ -1,5 +1,8 @@
 #include "emulator/decode/provenance.hpp"
 
+#include "emulator/decode/opcode.hpp"
+#include "emulator/decode/operand_registers.hpp"
+
 #include <algorithm>
 #include <span>
 
@@ -19,17 +22,17 @@ u32 variable_of(const KernelBuild& build, const ptx::Variable* variable) {
     return found != build.shared_index.end() ? found->second : no_variable;
 }
 
-/// Whether the results of an instruction don't depend on its operands' addresses.
-bool makes_new_values(std::string_view opcode) {
-    const std::string_view name = opcode.substr(0, opcode.find('.'));
-    return name == "ld" || name == "ldu" || name == "call" || name == "atom" || name == "setp" ||
-           name == "st" || name == "red" || name == "bra" || name == "mbarrier";
-}
-
 /// Whether the results of an instruction may be pointers that were kept in memory.
 bool gives_pointers(std::string_view opcode) {
-    const std::string_view name = opcode.substr(0, opcode.find('.'));
+    const std::string_view name = name_of(opcode);
     return name == "ld" || name == "ldu" || name == "call" || name == "atom";
+}
+
+/// Whether the results of an instruction don't depend on its operands' addresses.
+bool makes_new_values(std::string_view opcode) {
+    const std::string_view name = name_of(opcode);
+    return gives_pointers(opcode) || name == "setp" || name == "st" || name == "red" ||
+           name == "bra" || name == "mbarrier";
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ public:
             const ptx::Instruction& one = function.instructions[at];
             if (one.count < 2 || makes_new_values(one.opcode)) continue;
             for (const ptx::Operand& operand : operands_of(at).subspan(1))
-                each_register(operand, [&](u32 reg) { readers_[reg].push_back(at); });
+                each_register(function, operand, [&](u32 reg) { readers_[reg].push_back(at); });
         }
     }
 
@@ -98,17 +101,9 @@ private:
         return std::span(function_.operands).subspan(one.first, one.count);
     }
     template <class F>
-    void each_register(const ptx::Operand& operand, F&& f) const {
-        if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
-        if (operand.kind != OperandKind::list) return;
-        for (const ptx::Operand& one :
-             std::span(function_.elements).subspan(operand.index, operand.count))
-            if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
-    }
-    template <class F>
     void each_result(u32 at, F&& f) const {
         const ptx::Operand& to = operands_of(at).front();
-        if (to.kind != OperandKind::sum) each_register(to, f);
+        if (to.kind != OperandKind::sum) each_register(function_, to, f);
     }
     void wait(u32 at) {
         const ptx::Instruction& one = function_.instructions[at];
@@ -186,15 +181,7 @@ std::vector<bool> only_stored(const ptx::Function& function) {
     std::vector<bool> stored(function.registers.size());
     std::vector<bool> used(function.registers.size());
     const auto mark = [&](const ptx::Operand& operand, std::vector<bool>& marks) {
-        const bool is_register =
-            operand.kind == OperandKind::reg || operand.kind == OperandKind::sum;
-        if (is_register) marks[operand.index] = true;
-        if (operand.kind != OperandKind::list) return;
-        for (const ptx::Operand& one :
-             std::span(function.elements).subspan(operand.index, operand.count)) {
-            if (one.kind == OperandKind::reg || one.kind == OperandKind::sum)
-                marks[one.index] = true;
-        }
+        each_register(function, operand, [&](u32 reg) { marks[reg] = true; });
     };
     for (const ptx::Instruction& instruction : function.instructions) {
         const auto operands =

@@ -1,5 +1,8 @@
 #include "emulator/decode/uses.hpp"
 
+#include "emulator/decode/opcode.hpp"
+#include "emulator/decode/operand_registers.hpp"
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -10,7 +13,6 @@ namespace lode::emulator::decode {
 namespace {
 
 using ptx::Operand;
-using ptx::OperandKind;
 
 /// Instructions whose results are made of their operands and that do nothing else, sorted.
 constexpr std::array<std::string_view, 55> pure = {
@@ -21,10 +23,6 @@ constexpr std::array<std::string_view, 55> pure = {
     "shf",      "shfl",     "shl",  "shr",   "sin",  "sqrt", "sub",   "subc",  "szext", "tanh",
     "vabsdiff", "vadd",     "vmax", "vmin",  "xor"};
 static_assert(std::ranges::is_sorted(pure));
-
-std::string_view name_of(std::string_view opcode) {
-    return opcode.substr(0, opcode.find('.'));
-}
 
 bool has_word(std::string_view opcode, std::string_view word) {
     for (auto at = opcode.find(word); at != opcode.npos; at = opcode.find(word, at + 1)) {
@@ -59,17 +57,8 @@ private:
         uses_[index] = now;
     }
 
-    template <class F>
-    void each_register(const Operand& operand, F&& f) {
-        if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
-        if (operand.kind != OperandKind::list) return;
-        for (const Operand& one :
-             std::span(function_.elements).subspan(operand.index, operand.count)) {
-            if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
-        }
-    }
     void mark(const Operand& operand, u8 bits) {
-        each_register(operand, [&](u32 index) { put(index, bits); });
+        each_register(function_, operand, [&](u32 index) { put(index, bits); });
     }
 
     void take(const ptx::Instruction& instruction) {
@@ -107,7 +96,7 @@ private:
 
     void pass_back(std::span<const Operand> operands, bool copies) {
         u8 result = 0;
-        each_register(operands.front(), [&](u32 index) { result |= uses_[index]; });
+        each_register(function_, operands.front(), [&](u32 index) { result |= uses_[index]; });
         if (operands.front().pair >= 0) result |= uses_[static_cast<u32>(operands.front().pair)];
         if (!copies) result &= static_cast<u8>(~use_passed_on);
         for (const Operand& operand : operands.subspan(1))

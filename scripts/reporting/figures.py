@@ -65,9 +65,9 @@ def program_of(data):
 
 def merged(files):
     """One result with the programs of all files: of a program that several have, the last file's
-    that ended well counts, of kernels the last one for each problem. Files may also be what a single program
-    wrote with --json. Machine and date are those of the last whole run; results of another device
-    are refused, because times may be compared only on one machine."""
+    that ended well counts, of kernels the last one for each problem. Files may also be what a
+    single program wrote with --json. Machine and date are those of the last whole run; results of
+    another device are refused, because times may be compared only on one machine."""
     runs = [read(file) for file in files]
     devices = {run["machine"].get("device") for run in runs} - {None}
     if len(devices) > 1:
@@ -81,14 +81,14 @@ def merged(files):
             if before is not None and before["exit_code"] == result["exit_code"] == 0 and \
                     "problems" in result["data"]:
                 result["data"] = joined(before["data"], result["data"])
-                result["commit"] = listed(before["commit"], result["commit"], ", ")
-                result["command"] = listed(before["command"], result["command"], "; ")
+                result["commit"] = listed([before["commit"], result["commit"]], ", ")
+                result["command"] = listed([before["command"], result["command"]], "; ")
             if before is None or result["exit_code"] == 0 or before["exit_code"] != 0:
                 results[result["program"]] = result
     whole = [run for run in runs if run["date"]] or runs
-    once = {key: list(dict.fromkeys(run[key] for run in whole)) for key in ("commit", "command")}
     return whole[-1] | {
-        "commit": ", ".join(once["commit"]), "command": "; ".join(once["command"]),
+        "commit": listed([run["commit"] for run in whole], ", "),
+        "command": listed([run["command"] for run in whole], "; "),
         "left_out": [name for name in whole[-1]["left_out"] if name not in results],
         "results": list(results.values())}
 
@@ -101,9 +101,10 @@ def joined(old, new):
     return new | {"problems": [one for _, one in sorted(problems.items())]}
 
 
-def listed(old, new, separator):
-    """Both texts, or one if they are the same."""
-    return separator.join(dict.fromkeys(text for text in (old, new) if text))
+def listed(texts, separator):
+    """All parts of texts that may be such lists themselves, each once."""
+    parts = [part for text in texts for part in text.split(separator)]
+    return separator.join(dict.fromkeys(part for part in parts if part))
 
 
 def data_of(run, program):
