@@ -94,8 +94,8 @@ def merged(files):
 
 
 def joined(old, new):
-    """The problems of both, each with the copy rate of its run; of one that both have, the new rows
-    and peers alone, because rows of different runs can't be compared, and may be gone."""
+    """The problems of both, each with the copy rate of its run; of one that both have, only the
+    new rows and peers, because rows of different runs can't be compared, and may be gone."""
     problems = {(one["family"], *one["problem"]): {"copy_rate": data["copy_rate"]} | one
                 for data in (old, new) for one in data["problems"]}
     return new | {"problems": [one for _, one in sorted(problems.items())]}
