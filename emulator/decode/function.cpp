@@ -11,6 +11,7 @@
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
+#include "emulator/decode/waits.hpp"
 
 #include <algorithm>
 #include <utility>
