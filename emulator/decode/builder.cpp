@@ -66,6 +66,11 @@ bool Builder::is_unneeded() const {
                .unneeded[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
 }
 
+bool Builder::may_load_padding() const {
+    return !padding_loads_.empty() &&
+           padding_loads_[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+}
+
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;

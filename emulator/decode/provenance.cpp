@@ -175,32 +175,4 @@ std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& f
     return SharedOrigins(build, function).take();
 }
 
-std::vector<bool> only_stored(const ptx::Function& function) {
-    std::vector<bool> stored(function.registers.size());
-    std::vector<bool> used(function.registers.size());
-    const auto mark = [&](const ptx::Operand& operand, std::vector<bool>& marks) {
-        each_register(function, operand, [&](u32 reg) { marks[reg] = true; });
-    };
-    for (const ptx::Instruction& instruction : function.instructions) {
-        const auto operands = function.operands_of(instruction);
-        const std::string_view opcode = instruction.opcode;
-        const bool stores = opcode.starts_with("st.") && !opcode.starts_with("st.param") &&
-                            !opcode.starts_with("st.bulk") && !opcode.starts_with("st.async");
-        const bool has_result = !stores && opcode.find('.') != opcode.npos &&
-                                !opcode.starts_with("st.") && !opcode.starts_with("red.");
-        for (std::size_t k = 0; k < operands.size(); ++k) {
-            if (stores && k == 1) {
-                mark(operands[k], stored);
-            } else if (k > 0 || !has_result || operands[k].address) {
-                mark(operands[k], used);
-            }
-        }
-    }
-    for (const ptx::RegisterParameter& one : function.register_parameters)
-        used[one.first] = true;
-    for (std::size_t k = 0; k < stored.size(); ++k)
-        stored[k] = stored[k] && !used[k];
-    return stored;
-}
-
 }  // namespace lode::emulator::decode

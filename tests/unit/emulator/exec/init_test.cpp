@@ -85,6 +85,60 @@ TEST_CASE("init: padding that is only copied is no finding") {
     CHECK(rig.memory.written()->unwritten(c + 64 * 16, 32 * 16) == 32 * 7);
 }
 
+TEST_CASE("init: the bytes of padding that are copied one by one are no finding") {
+    // Compilers copy padding that is as aligned as its structure as a vector of bytes.
+    Initialised rig(
+        "struct Item { int value; char kind; };\n"
+        "extern \"C\" __global__ void k(unsigned* a, Item* b, Item* c, int n) {\n"
+        "c[threadIdx.x].value = 3; c[threadIdx.x].kind = 'x';\n__syncwarp();\n"
+        "const Item item = c[(threadIdx.x + n) % 32];\nb[threadIdx.x] = item;\n__syncwarp();\n"
+        "a[threadIdx.x] = b[threadIdx.x ^ 1].value + item.kind;\n}\n");
+    const auto a = rig.words(64);
+    const auto b = rig.empty(32 * 8);
+    CHECK(rig.found({1}, {32}, a, b, rig.empty(32 * 8), 5) == "");
+    CHECK(rig.memory.written()->unwritten(b, 32 * 8) == 32 * 3);
+}
+
+TEST_CASE("init: padding of which no byte is written is no finding either, single bytes are") {
+    Initialised rig(
+        "struct Best { double key; int value; };\n"
+        "extern \"C\" __global__ void k(unsigned* a, Best* b, Best* c, int n) {\n"
+        "for (int i = 0; i < n; ++i) { c[i].key = (i * 5) % 7; c[i].value = i; }\n"
+        "Best best = c[0];\nfor (int i = 1; i < n; ++i) if (c[i].key > best.key) best = c[i];\n"
+        "b[0] = best;\na[0] = b[0].value;\n}\n");
+    const auto a = rig.words(64);
+    const auto b = rig.empty(16);
+    CHECK(rig.found({1}, {1}, a, b, rig.empty(256), 8) == "");
+    CHECK(rig.memory.written()->unwritten(b, 16) == 4);
+
+    Initialised bytes(
+        "extern \"C\" __global__ void k(unsigned char* a, unsigned char* b, int n) {\n"
+        "a[threadIdx.x] = b[threadIdx.x];\n}\n");
+    const auto from = bytes.empty(64);
+    bytes.memory.note_write(from, 31);
+    const std::string found = bytes.found({1}, {32}, bytes.empty(64), from, 5);
+    INFO(found);
+    CHECK(found.find("reads 1 byte of unwritten global memory") != std::string::npos);
+}
+
+TEST_CASE("init: a register that has held padding and then a number stores the number") {
+    Initialised rig(
+        init_kernel("unsigned long long* from = (unsigned long long*)c;\n"
+                    "unsigned long long* to = (unsigned long long*)b;\n"
+                    "for (int i = 0; i < n; ++i) {\n"
+                    "unsigned long long word = 0x1234;\n"
+                    "if (i % 3 == 0) word = from[i];\nto[i] = word;\n}\n"
+                    "for (int i = 0; i < n; ++i)\n"
+                    "if (i % 3 != 0) a[i] = b[2 * i] + b[2 * i + 1];"));
+    const auto a = rig.words(64);
+    const auto b = rig.empty(64);
+    const auto c = rig.empty(64);
+    for (unsigned k = 0; k < 8; ++k)
+        rig.memory.note_write(c + 8 * k, 4);
+    CHECK(rig.found({1}, {1}, a, b, c, 8) == "");
+    CHECK(rig.memory.written()->unwritten(b, 64) == 4 * 3);
+}
+
 TEST_CASE("init: unwritten bytes that a copy has passed on are found where they are used") {
     Initialised rig(
         init_kernel("unsigned long long* w = (unsigned long long*)c;\n"
