@@ -431,15 +431,6 @@ private:
     std::array<std::array<std::array<bool, 8>, register_count>, threads> unwritten_{};
 };
 
-std::set<unsigned> lines_of(const std::vector<std::string>& findings) {
-    std::set<unsigned> lines;
-    constexpr std::string_view word = "PTX line ";
-    for (const std::string& finding : findings)
-        lines.insert(
-            static_cast<unsigned>(std::atoi(finding.c_str() + finding.find(word) + word.size())));
-    return lines;
-}
-
 std::string joined(const std::set<unsigned>& lines) {
     return fmt::format("{}", fmt::join(lines, " "));
 }
@@ -484,7 +475,7 @@ void judge(unsigned programs) {
             CAPTURE(after);
             INFO(text);
             REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
-            CHECK(joined(lines_of(findings)) == joined(model.lines));
+            CHECK(joined(testing::ptx_lines(findings)) == joined(model.lines));
             const WrittenBytes& written = *rig.memory.written();
             CHECK(map_of([&](unsigned k) { return written.written(data + k); }) ==
                   map_of([&](unsigned k) { return model.global()[k]; }));
