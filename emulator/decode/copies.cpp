@@ -50,6 +50,11 @@ bool has_result(const ptx::Instruction& one, const Operand& first) {
            one.opcode.find('.') != std::string_view::npos;
 }
 
+/// Whether bytes become part of an argument or a result.
+bool passes_bytes(const ptx::Instruction& one) {
+    return one.count == 2 && one.opcode.starts_with("st.param.") && one.opcode.ends_with(".b8");
+}
+
 /// Registers whose values are only stored, or moved to such registers.
 std::vector<bool> only_stored(const ptx::Function& function) {
     constexpr u8 stored = 1;
@@ -63,7 +68,8 @@ std::vector<bool> only_stored(const ptx::Function& function) {
     for (const ptx::Instruction& one : function.instructions) {
         if (one.count == 0 || is_copy(function, one)) continue;
         const auto operands = function.operands_of(one);
-        if (is_store(one)) {
+        // Arguments and results are passed with their padding, whose marks go no further.
+        if (is_store(one) || passes_bytes(one)) {
             mark(operands[0], used);
             mark(operands[1], stored);
             continue;
@@ -87,38 +93,113 @@ std::vector<bool> only_stored(const ptx::Function& function) {
     return found;
 }
 
-/// The address behind what a load or store accesses, or its first one.
-using Place = std::tuple<OperandKind, u32, std::string_view, u64>;
-
-Place place_of(const Operand& address, u64 offset) {
-    return {address.kind, address.index, address.name, address.bits + offset};
+bool is_argument(const ptx::Instruction& one) {
+    return one.count == 2 && one.opcode.starts_with("st.param.");
 }
 
-u32 element_bytes(const ptx::Instruction& one) {
-    return ptx::type_named(one.opcode.substr(one.opcode.rfind('.') + 1)).bytes;
-}
+/// Finds loads that may be of padding.
+class PaddingFinder {
+public:
+    explicit PaddingFinder(const ptx::Function& function)
+        : function_(function),
+          in_structure_(function.registers.size()),
+          counts_(function.registers.size()),
+          walks_(function.registers.size()) {}
+
+    std::vector<bool> run() {
+        find_accesses();
+        find_stored();
+        find_walks();
+        std::vector<bool> found;
+        for (const ptx::Instruction& one : function_.instructions)
+            found.push_back(is_load(one) && may_be_padding(one));
+        return found;
+    }
+
+private:
+    /// What an address is made of, and the offset.
+    using Place = std::tuple<OperandKind, u32, std::string_view, u64>;
+
+    [[nodiscard]] Place place(const ptx::Instruction& one, bool end) const {
+        const auto operands = function_.operands_of(one);
+        const bool loads = is_load(one);
+        const Operand& at = operands[loads ? 1 : 0];
+        const Operand& data = operands[loads ? 0 : 1];
+        const u32 count = data.kind == OperandKind::list ? data.count : 1;
+        const u64 bytes = end ? u64{count} * element_bytes(one) : 0;
+        return {at.kind, at.index, at.name, at.bits + bytes};
+    }
+    [[nodiscard]] static u32 element_bytes(const ptx::Instruction& one) {
+        return ptx::type_named(one.opcode.substr(one.opcode.rfind('.') + 1)).bytes;
+    }
+    [[nodiscard]] bool has_neighbour(const ptx::Instruction& one) const {
+        return ends_.contains(place(one, false)) || begins_.contains(place(one, true));
+    }
+
+    void find_accesses() {
+        for (const ptx::Instruction& one : function_.instructions) {
+            if (!is_load(one) && !is_store(one) && !is_argument(one)) continue;
+            begins_.insert(place(one, false));
+            ends_.insert(place(one, true));
+        }
+    }
+    void find_stored() {
+        for (const ptx::Instruction& one : function_.instructions) {
+            if ((!is_store(one) && !is_argument(one)) || !has_neighbour(one)) continue;
+            each_register(function_, function_.operands_of(one)[1],
+                          [&](u32 reg) { in_structure_[reg] = true; });
+        }
+        for (bool changed = true; std::exchange(changed, false);) {
+            for (const ptx::Instruction& one : function_.instructions) {
+                if (!is_copy(function_, one)) continue;
+                const auto operands = function_.operands_of(one);
+                if (!in_structure_[operands[0].index] || in_structure_[operands[1].index]) continue;
+                in_structure_[operands[1].index] = true;
+                changed = true;
+            }
+        }
+    }
+    /// Registers that count by one, and sums of them.
+    void find_walks() {
+        for (const bool sums : {false, true}) {
+            for (const ptx::Instruction& one : function_.instructions) {
+                if (one.count != 3 || name_of(one.opcode) != "add") continue;
+                const auto operands = function_.operands_of(one);
+                const auto is_reg = [](const Operand& operand) {
+                    return operand.kind == OperandKind::reg;
+                };
+                if (!is_reg(operands[0])) continue;
+                if (!sums && is_reg(operands[1]) && operands[1].index == operands[0].index &&
+                    operands[2].kind == OperandKind::integer && operands[2].bits == 1) {
+                    counts_[operands[0].index] = walks_[operands[0].index] = true;
+                }
+                for (const Operand& from : operands.subspan(1))
+                    if (sums && is_reg(from) && counts_[from.index])
+                        walks_[operands[0].index] = true;
+            }
+        }
+    }
+    [[nodiscard]] bool may_be_padding(const ptx::Instruction& one) const {
+        const auto operands = function_.operands_of(one);
+        bool found = has_neighbour(one);
+        each_register(function_, operands[0],
+                      [&](u32 reg) { found = found || in_structure_[reg]; });
+        return found || (element_bytes(one) == 1 && operands[1].kind == OperandKind::reg &&
+                         walks_[operands[1].index]);
+    }
+
+    const ptx::Function& function_;
+    std::set<Place> begins_;
+    std::set<Place> ends_;
+    std::vector<bool> in_structure_;  ///< Registers that are stored beside others.
+    std::vector<bool> counts_;
+    std::vector<bool> walks_;
+};
 
 }  // namespace
 
 std::vector<bool> padding_loads(const ptx::Function& function) {
-    std::vector<bool> found(function.instructions.size());
-    const auto is_access = [](const ptx::Instruction& one) {
-        return is_load(one) || is_store(one);
-    };
-    std::set<Place> ends;
-    for (const ptx::Instruction& one : function.instructions) {
-        if (!is_access(one)) continue;
-        const auto operands = function.operands_of(one);
-        const Operand& data = operands[is_load(one) ? 0 : 1];
-        const u32 count = data.kind == OperandKind::list ? data.count : 1;
-        ends.insert(place_of(operands[is_load(one) ? 1 : 0], u64{count} * element_bytes(one)));
-    }
-    for (std::size_t at = 0; at < found.size(); ++at) {
-        const ptx::Instruction& one = function.instructions[at];
-        found[at] = is_load(one) && element_bytes(one) == 1 &&
-                    ends.contains(place_of(function.operands_of(one)[1], 0));
-    }
-    return found;
+    return PaddingFinder(function).run();
 }
 
 std::vector<bool> copied_registers(const ptx::Function& function) {

@@ -12,9 +12,9 @@ namespace lode::emulator::decode {
 /// stored, or moved to other such registers.
 [[nodiscard]] std::vector<bool> copied_registers(const ptx::Function& function);
 
-/// By instruction of the function: whether it is a load of bytes that may be padding. Compilers
-/// copy padding byte by byte or as a vector of bytes, and before it, by the same address register,
-/// what ends where it begins.
+/// By instruction of the function: whether it is a load that may be of padding. Structures are
+/// copied by accesses beside each other, of which those of the memory loaded or those of the memory
+/// stored have one address register, or byte by byte in a loop.
 [[nodiscard]] std::vector<bool> padding_loads(const ptx::Function& function);
 
 /// Before the current instruction: emits what keeps the marks of copied registers right if it isn't

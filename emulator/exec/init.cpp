@@ -129,9 +129,11 @@ void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const N
 }
 
 /// Whether unwritten bytes may be padding: a member comes before it in the same 16 bytes, the
-/// largest alignment of members.
+/// largest alignment of members. Compilers copy it by bytes, or by words up to the next member that
+/// is aligned to 8 bytes.
 bool may_be_padding(const Marks& marks, u32 lane, u64 address, const Noted& noted) {
     if (!noted.may_be_padding) return false;
+    if (noted.bytes != noted.parts && (address + noted.bytes) % 8 != 0) return false;
     constexpr u64 chunk = 16;
     for (u64 at = address; at % chunk != 0; --at)
         if (marks.written(lane, at - 1)) return true;
