@@ -4,6 +4,8 @@
 #include "emulator/exec/race_quick.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 namespace lode::emulator::exec {
 
@@ -276,6 +278,15 @@ bool record_uniform(const RaceAccess& a, const Place& place, u32 granules, const
     return true;
 }
 
+/// Calls f with the constants 0 to count - 1: compilers keep what it computes in registers.
+template <u32 count, class F>
+[[gnu::always_inline]] inline void unrolled(F&& f) {
+    [&]<u32... k>(std::integer_sequence<u32, k...>) {
+        (f(std::integral_constant<u32, k>{}), ...);
+    }
+    (std::make_integer_sequence<u32, count>{});
+}
+
 /// What decides about the whole rows of a warp.
 struct Quick {
     Past past;
@@ -284,8 +295,8 @@ struct Quick {
 
     template <bool shared>
     [[nodiscard]] bool fine(u64 word, u64 mine) const {
-        return word != Track::single &&
-               (plain<shared>(word, nobody, past) || ((word ^ mine) & stamp_thread_bits) == 0);
+        return (word != Track::single) &
+               (plain<shared>(word, nobody, past) | (((word ^ mine) & stamp_thread_bits) == 0));
     }
 };
 
@@ -297,10 +308,11 @@ template <bool shared, bool writes, u32 shift>
     constexpr u32 step = Track::row_granules >> shift;
     u64 words[count][3];
     bool good = true;
-    for (u32 k = 0; k < count; ++k) {
+    unrolled<count>([&](auto k) {
         const u64 mine = Track::word_of(q.own + u64{k} * step, shift);
-        for (u32 track = 0; track < 3; ++track)
+        unrolled<3>([&](auto track) {
             words[k][track] = __atomic_load_n(&rows[k].words[track], __ATOMIC_RELAXED);
+        });
         const u64 first = words[k][1];
         good &= !rows[k].elsewhere;
         good &= q.fine<shared>(words[k][0], mine);
@@ -313,14 +325,14 @@ template <bool shared, bool writes, u32 shift>
                                (words[k][2] != Track::single);
             good &= q.fine<shared>(first, mine) | other;
         }
-    }
+    });
     if (!good) return false;
-    for (u32 k = 0; k < count; ++k) {
+    unrolled<count>([&](auto k) {
         const u64 mine = Track::word_of(q.own + u64{k} * step, shift);
         const u32 track = writes ? 0 : q.fine<shared>(words[k][1], mine) ? 1 : 2;
         rows[k].sites[track] = q.site;
         __atomic_store_n(&rows[k].words[track], mine, __ATOMIC_RELEASE);
-    }
+    });
     return true;
 }
 
