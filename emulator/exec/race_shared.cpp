@@ -67,10 +67,11 @@ public:
     }
 
 #if defined(__AVX2__)
-    /// Whether strong writes by all lanes change nothing: each granule has two of this time by
-    /// different warps, and nothing else since. These stand for the others. Only where nothing but
-    /// the floor of the block orders lanes. Stamps of rows that aren't kept one by one are
-    /// compared, too, although they mean nothing: that costs a closer look at most.
+    /// Whether strong writes by all lanes change nothing: each granule has two of this time, by
+    /// different warps or by threads of this one, and nothing else since. These stand for the
+    /// others. Only where nothing but the floor of the block orders lanes. Stamps of rows that
+    /// aren't kept one by one are compared, too, although they mean nothing: that costs a closer
+    /// look at most.
     [[nodiscard]] bool are_repeated(const u64* addresses, Stamp own) const {
         constexpr u64 warp_bits = 0x3ff & ~u64{lanes - 1};
         const __m256i zero = _mm256_setzero_si256();
@@ -99,10 +100,13 @@ public:
             };
             const __m256i w = four(tracks_[write].stamps);
             const __m256i s = four(tracks_[last].stamps);
-            off = _mm256_or_si256(
-                off, _mm256_or_si256(_mm256_xor_si256(w, writes), _mm256_xor_si256(s, seconds)));
-            near = _mm256_or_si256(
-                near, _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_xor_si256(w, s), warps), zero));
+            const __m256i from_own = _mm256_xor_si256(w, writes);
+            off = _mm256_or_si256(off, _mm256_or_si256(from_own, _mm256_xor_si256(s, seconds)));
+            const auto in_one_warp = [&](__m256i differing) {
+                return _mm256_cmpeq_epi64(_mm256_and_si256(differing, warps), zero);
+            };
+            near = _mm256_or_si256(near, _mm256_andnot_si256(in_one_warp(from_own),
+                                                             in_one_warp(_mm256_xor_si256(w, s))));
             young = _mm256_or_si256(young, _mm256_cmpgt_epi64(four(tracks_[first].stamps), end));
         }
         off = _mm256_and_si256(off, _mm256_set1_epi64x(~i64{0x3ff}));
