@@ -129,8 +129,10 @@ TEST_CASE("wide pixels: random columns of both modes are those of the reference"
         const auto width = static_cast<std::uint32_t>(from(1, 12));
         const auto axes = static_cast<std::size_t>(from(3, 5));
         std::vector<std::uint32_t> extents{unit * static_cast<std::uint32_t>(from(1, 9)), width};
-        while (extents.size() < axes)
-            extents.push_back(static_cast<std::uint32_t>(from(1, 6)));
+        while (extents.size() + 1 < axes)
+            extents.push_back(static_cast<std::uint32_t>(from(1, 3)));
+        // The images; mostly more than a column visits.
+        extents.push_back(static_cast<std::uint32_t>(from(1, 80)));
         const auto tensor = numbers_for(map, extents, size);
         map.address = rig.put(tensor);
         map.channels = static_cast<std::uint16_t>(chunks * unit);
@@ -146,8 +148,9 @@ TEST_CASE("wide pixels: random columns of both modes are those of the reference"
         // The first pixel may be left of the box.
         copy.at[0] = static_cast<std::int32_t>(unit) * from(-1, 2);
         copy.at[1] = from(map.lower[0] - 4, end - 1);
-        for (std::size_t axis = 2; axis < axes; ++axis)
-            copy.at[axis] = from(-1, static_cast<int>(extents[axis]));
+        for (std::size_t axis = 2; axis + 1 < axes; ++axis)
+            copy.at[axis] = from(0, 3 * static_cast<int>(extents[axis])) / 3;
+        copy.at[axes - 1] = from(-1, static_cast<int>(extents.back()) / 4);
         CHECK(rig.copied(copy) == expected(copy, tensor));
     }
 }
