@@ -50,22 +50,26 @@ std::string wrong_wide_column(const TensorMap& map, const Coordinates& start,
     const bool quarters = map.mode == TensorMode::im2col_w_128;
     const i64 most_halo = quarters ? 31 : 511;
     const std::string_view mode = tensor_mode_name(map.mode);
-    if (operands.halo > most_halo)
+    if (operands.halo > most_halo) {
         return fmt::format("copies a halo of {} pixels; the most that {} copies is {}",
                            operands.halo, mode, most_halo);
-    if (operands.offset > most_offset)
+    }
+    if (operands.offset > most_offset) {
         return fmt::format("copies pixels with the offset {}; the most that {} has is {}",
                            operands.offset, mode, most_offset);
-    if (const i64 end = box_end(map, 1, operands.offset); start[1] + operands.offset >= end)
+    }
+    const i64 first = start[1] + operands.offset;
+    if (const i64 end = box_end(map, 1, operands.offset); first >= end) {
         return fmt::format(
-            "begins a column of pixels at {} along W, where the bounding box ends "
-            "before {}",
-            start[1] + operands.offset, end);
-    if (quarters && is_moved && operands.halo > 1)
+            "begins a column of pixels at {} along W, where the bounding box ends before {}", first,
+            end);
+    }
+    if (quarters && is_moved && operands.halo > 1) {
         return fmt::format(
-            "copies a halo of {} pixels with {}; their order in shared memory isn't "
-            "certain, so that the emulator copies at most 1",
+            "copies a halo of {} pixels with {}; their order in shared memory isn't certain, so "
+            "that the emulator copies at most 1",
             operands.halo, mode);
+    }
     return {};
 }
 
