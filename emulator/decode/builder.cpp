@@ -39,7 +39,7 @@ const ptx::Operand& Builder::operand(u32 index) const {
 
 std::span<const ptx::Operand> Builder::list(const ptx::Operand& operand) const {
     if (operand.kind != ptx::OperandKind::list) return {&operand, 1};
-    return std::span(function_.elements).subspan(operand.index, operand.count);
+    return function_.elements_of(operand);
 }
 
 Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
@@ -66,14 +66,18 @@ bool Builder::is_unneeded() const {
                .unneeded[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
 }
 
+bool Builder::may_load_padding() const {
+    return !padding_loads_.empty() &&
+           padding_loads_[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+}
+
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;
     u32& parameter = kernel().access_parameters.emplace_back(no_parameter_offset);
     const std::string_view name = opcode_.name();
     if (name != "ld" && name != "st" && name != "atom" && name != "red") return op;
-    for (const ptx::Operand& operand :
-         std::span(function_.operands).subspan(instruction_->first, instruction_->count)) {
+    for (const ptx::Operand& operand : function_.operands_of(*instruction_)) {
         if (!operand.address && !operand.is_element) continue;
         const u32 origin = origin_of(build_, function_, operand, shared_origins_);
         if (origin < several_variables) op.r[exec::variable_operand] = origin;

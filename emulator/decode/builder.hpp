@@ -86,7 +86,12 @@ public:
     Op& emit(Handler handler, std::initializer_list<Slot> slots);
     /// The shared variables that registers' addresses come from.
     void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
-    void set_only_stored(std::vector<bool> registers) { only_stored_ = std::move(registers); }
+    /// The registers through which memory is copied; none without the check for unwritten memory.
+    void set_copied(std::vector<bool> registers, std::vector<bool> padding_loads) {
+        copied_ = std::move(registers);
+        padding_loads_ = std::move(padding_loads);
+    }
+    [[nodiscard]] bool notes_copies() const noexcept { return !copied_.empty(); }
     /// The parameters that registers' pointers come from.
     void set_pointer_origins(std::vector<u32> origins) { pointer_origins_ = std::move(origins); }
     void set_uses(std::vector<u8> uses) { uses_ = std::move(uses); }
@@ -95,10 +100,12 @@ public:
     [[nodiscard]] u8 uses_of(const ptx::Operand& operand) const {
         return operand.kind == ptx::OperandKind::reg && !uses_.empty() ? uses_[operand.index] : 0;
     }
-    /// Whether an operand is a register whose values are only stored.
-    [[nodiscard]] bool is_only_stored(const ptx::Operand& operand) const {
-        return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
+    /// Whether an operand is a register through which memory is copied.
+    [[nodiscard]] bool is_copied(const ptx::Operand& operand) const {
+        return operand.kind == ptx::OperandKind::reg && notes_copies() && copied_[operand.index];
     }
+    /// Whether the current instruction may load padding.
+    [[nodiscard]] bool may_load_padding() const;
     void set_indexing(Indexing indexing) { indexing_ = std::move(indexing); }
     /// The parts of the address of the current instruction, if it accesses an array by an index.
     [[nodiscard]] const IndexedAddress* indexed_address() const;
@@ -152,7 +159,8 @@ private:
     std::optional<Refusal> refusal_;
     UnresolvedBranches branches_;
     std::vector<u32> shared_origins_;
-    std::vector<bool> only_stored_;
+    std::vector<bool> copied_;
+    std::vector<bool> padding_loads_;
     std::vector<u8> uses_;
     std::vector<u32> pointer_origins_;
     Indexing indexing_;

@@ -1,6 +1,7 @@
 // Decodes one function: variables, registers and instructions in order, then branch targets.
 #include "base/align_up.hpp"
 #include "emulator/decode/builder.hpp"
+#include "emulator/decode/copies.hpp"
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
@@ -11,6 +12,7 @@
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
+#include "emulator/decode/waits.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -87,6 +89,7 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
         builder_.emit(instruction.guard_negated ? &exec::branch_if : &exec::branch_unless,
                       {builder_.frame().reg(static_cast<u32>(instruction.guard))});
     }
+    if (builder_.notes_copies()) note_copies(builder_);
     if (!product_registers_.empty()) note_product_registers(builder_, product_registers_);
     decoder_of(opcode.name())(builder_);
     if (const std::string_view word = opcode.left_over(); !word.empty())
@@ -170,6 +173,7 @@ void FunctionDecoder::resolve_branches() {
 // products do with theirs, by slot.
 std::vector<bool> FunctionDecoder::registers_to_keep(const std::vector<bool>& copied) const {
     std::vector<bool> keep = copied;
+    keep.resize(function_.registers.size());
     for (std::size_t k = 0; k < product_registers_.size(); ++k)
         keep[k] = keep[k] || product_registers_[k];
     return keep;
@@ -179,11 +183,14 @@ std::optional<Refusal> FunctionDecoder::run() {
     code_.function = &function_;
     place_variables();
     product_registers_ = product_registers(function_);
-    std::vector<bool> copied = only_stored(function_);
+    // Without a map of written bytes, nothing asks what is copied.
+    const bool notes_copies = builder_.build().module->memory->written() != nullptr;
+    std::vector<bool> copied;
+    if (notes_copies) copied = copied_registers(function_);
     if (!builder_.refused()) allocate_registers(builder_, registers_to_keep(copied));
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
-    builder_.set_only_stored(std::move(copied));
+    if (notes_copies) builder_.set_copied(std::move(copied), padding_loads(function_));
     if (!builder_.refused()) find_pointers();
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
     if (!builder_.refused()) decode_body();

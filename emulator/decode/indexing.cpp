@@ -4,8 +4,9 @@
 // the address has just made it.
 #include "emulator/decode/indexing.hpp"
 
+#include "emulator/decode/operand_registers.hpp"
+
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace lode::emulator::decode {
@@ -49,11 +50,6 @@ private:
         u32 first = 0;
     };
 
-    [[nodiscard]] std::span<const Operand> operands_of(const Instruction& one) const {
-        return std::span(function_.operands).subspan(one.first, one.count);
-    }
-    template <class F>
-    void each_register(const Operand& operand, F&& f) const;
     void count();
     void mark_destinations(u32 at);
     void find_loops();
@@ -78,28 +74,18 @@ private:
     u32 last_label_ = 0;  ///< The last instruction with a label, up to the current one.
 };
 
-/// Calls f for each register of an operand.
-template <class F>
-void IndexFinder::each_register(const Operand& operand, F&& f) const {
-    if (operand.pair >= 0) f(static_cast<u32>(operand.pair));
-    if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
-    if (operand.kind != OperandKind::list) return;
-    for (const Operand& one : std::span(function_.elements).subspan(operand.index, operand.count))
-        each_register(one, f);
-}
-
 void IndexFinder::count() {
     for (u32 at = 0; at < function_.instructions.size(); ++at) {
         const Instruction& one = function_.instructions[at];
-        const auto operands = operands_of(one);
+        const auto operands = function_.operands_of(one);
         if (one.guard >= 0) ++uses_[static_cast<u32>(one.guard)];
         for (std::size_t k = 0; k < operands.size(); ++k) {
             const Operand& operand = operands[k];
-            each_register(operand, [&](u32 reg) { ++uses_[reg]; });
+            each_register_or_pair(function_, operand, [&](u32 reg) { ++uses_[reg]; });
             if (operand.kind == OperandKind::label) is_label_[operand.index] = true;
             if (k != 0 || operand.address) continue;
             // The first operand may be a source too, as that of st; then it counts as both.
-            each_register(operand, [&](u32 reg) {
+            each_register_or_pair(function_, operand, [&](u32 reg) {
                 definition_[reg] = definition_[reg] == undefined ? at : defined_often;
             });
         }
@@ -118,7 +104,7 @@ void IndexFinder::find_loops() {
     u32 target = count;
     std::vector<u32> back(count, count);
     for (u32 at = 0; at < count; ++at) {
-        for (const Operand& operand : operands_of(function_.instructions[at])) {
+        for (const Operand& operand : function_.operands_of(function_.instructions[at])) {
             if (operand.kind == OperandKind::label) back[at] = std::min(back[at], operand.index);
             if (operand.kind != OperandKind::table) continue;
             for (const u32 one : function_.tables[operand.index].instructions)
@@ -132,9 +118,9 @@ void IndexFinder::find_loops() {
 }
 
 void IndexFinder::mark_destinations(u32 at) {
-    const auto operands = operands_of(function_.instructions[at]);
+    const auto operands = function_.operands_of(function_.instructions[at]);
     if (operands.empty() || operands.front().address) return;
-    each_register(operands.front(), [&](u32 reg) { last_written_[reg] = at; });
+    each_register_or_pair(function_, operands.front(), [&](u32 reg) { last_written_[reg] = at; });
 }
 
 const Instruction* IndexFinder::definition_of(u32 reg, u32 at) const {
@@ -154,7 +140,7 @@ bool IndexFinder::is_base(const Operand& operand) const {
 std::optional<IndexFinder::Made> IndexFinder::widened(u32 reg, u32 at) const {
     const Instruction* const one = definition_of(reg, at);
     if (one == nullptr || one->count < 2) return std::nullopt;
-    const auto operands = operands_of(*one);
+    const auto operands = function_.operands_of(*one);
     const std::string_view opcode = one->opcode;
     Made made;
     made.first = definition_[reg];
@@ -182,7 +168,7 @@ std::optional<IndexFinder::Made> IndexFinder::made_by(u32 reg, u32 at, u32 depth
     if (one == nullptr || depth == deepest || one->count != 3) return std::nullopt;
     if (!is_sum(one->opcode)) return std::nullopt;
     const u32 where = definition_[reg];
-    const auto operands = operands_of(*one);
+    const auto operands = function_.operands_of(*one);
     const Operand& left = operands[1];
     const Operand& right = operands[2];
     if (left.kind == OperandKind::reg && right.kind == OperandKind::integer) {
@@ -225,7 +211,7 @@ void IndexFinder::find_accesses(Indexing& found) {
         if (is_label_[at]) last_label_ = at;
         const Instruction& one = function_.instructions[at];
         if (is_access(one)) {
-            for (const Operand& operand : operands_of(one)) {
+            for (const Operand& operand : function_.operands_of(one)) {
                 if (!operand.address || operand.kind != OperandKind::reg) continue;
                 if (function_.registers[operand.index].bytes != 8) continue;
                 const auto made = made_by(operand.index, at, 0);
@@ -246,7 +232,7 @@ void IndexFinder::drop_unneeded(Indexing& found) {
         const Instruction& one = function_.instructions[at];
         if (one.count < 2 || one.guard >= 0) continue;
         const std::string_view opcode = one.opcode;
-        const auto operands = operands_of(one);
+        const auto operands = function_.operands_of(one);
         const Operand& to = operands.front();
         if ((!is_sum(opcode) && !is_product(opcode) && !is_conversion(opcode)) ||
             to.kind != OperandKind::reg || definition_[to.index] != at)
@@ -254,7 +240,7 @@ void IndexFinder::drop_unneeded(Indexing& found) {
         if (uses_[to.index] != 1 || frame_.is_alias(to.index)) continue;  // 1: its definition.
         found.unneeded[at] = true;
         for (const Operand& from : operands.subspan(1))
-            each_register(from, [&](u32 reg) { --uses_[reg]; });
+            each_register_or_pair(function_, from, [&](u32 reg) { --uses_[reg]; });
     }
 }
 

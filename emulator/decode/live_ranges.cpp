@@ -5,6 +5,7 @@
 #include "emulator/decode/live_ranges.hpp"
 
 #include "emulator/decode/opcode.hpp"
+#include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -81,12 +82,6 @@ public:
     }
 
 private:
-    [[nodiscard]] std::span<const Operand> operands_of(const Instruction& one) const {
-        return std::span(function_.operands).subspan(one.first, one.count);
-    }
-    [[nodiscard]] std::span<const Operand> elements_of(const Operand& list) const {
-        return std::span(function_.elements).subspan(list.index, list.count);
-    }
     /// Calls f with each instruction that a branch may lead to; false if there is none.
     template <class F>
     bool each_target(const Instruction& one, F&& f) const;
@@ -112,7 +107,7 @@ private:
 template <class F>
 bool Liveness::each_target(const Instruction& one, F&& f) const {
     bool any = false;
-    for (const Operand& operand : operands_of(one)) {
+    for (const Operand& operand : function_.operands_of(one)) {
         if (operand.kind == OperandKind::label) {
             any = true;
             f(operand.index);
@@ -170,25 +165,20 @@ Occurrence& Liveness::occur(u32 reg, u32 at, u32 block, bool reads) {
 }
 
 void Liveness::read_operand(const Operand& operand, u32 at, u32 block) {
-    if (operand.pair >= 0) occur(static_cast<u32>(operand.pair), at, block, true);
-    if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum)
-        occur(operand.index, at, block, true);
-    if (operand.kind != OperandKind::list) return;
-    for (const Operand& one : elements_of(operand))
-        read_operand(one, at, block);
+    each_register_or_pair(function_, operand, [&](u32 reg) { occur(reg, at, block, true); });
 }
 
 void Liveness::define_operand(const Operand& operand, u32 at, u32 block) {
     if (operand.pair >= 0) occur(static_cast<u32>(operand.pair), at, block, false).defines = true;
     if (operand.kind == OperandKind::reg) occur(operand.index, at, block, false).defines = true;
     if (operand.kind != OperandKind::list) return;
-    for (const Operand& one : elements_of(operand))
+    for (const Operand& one : function_.elements_of(operand))
         define_operand(one, at, block);
 }
 
 void Liveness::scan_instruction(u32 at, u32 block) {
     const Instruction& one = function_.instructions[at];
-    const auto operands = operands_of(one);
+    const auto operands = function_.operands_of(one);
     if (one.guard >= 0) occur(static_cast<u32>(one.guard), at, block, true);
     if (operands.empty()) return;
     const Operand& to = operands.front();

@@ -71,11 +71,8 @@ private:
     void put(const Operand& to, u32 value) {
         if (to.kind == OperandKind::reg) put_register(to.index, value);
         if (to.kind != OperandKind::list) return;
-        for (const Operand& one : elements(to))
+        for (const Operand& one : function_.elements_of(to))
             put(one, value);
-    }
-    [[nodiscard]] std::span<const Operand> elements(const Operand& list) const {
-        return std::span(function_.elements).subspan(list.index, list.count);
     }
 
     [[nodiscard]] u32 value(const Operand& from) const {
@@ -94,8 +91,7 @@ private:
     }
 
     void take(const ptx::Instruction& instruction) {
-        const auto operands =
-            std::span(function_.operands).subspan(instruction.first, instruction.count);
+        const auto operands = function_.operands_of(instruction);
         if (operands.size() < 2) return;
         const std::string_view opcode = instruction.opcode;
         const std::string_view name = name_of(opcode);
@@ -129,7 +125,7 @@ private:
         if (!has_place || bytes != 8) return put(operands.front(), bytes < 8 ? number : unknown);
         auto offset = *frame_.entry_offset(from.index) + static_cast<u32>(from.bits);
         if (operands.front().kind != OperandKind::list) return put(operands.front(), offset);
-        for (const Operand& one : elements(operands.front())) {
+        for (const Operand& one : function_.elements_of(operands.front())) {
             put(one, offset);
             offset += bytes;
         }
@@ -163,28 +159,13 @@ std::vector<u32> written_parameters(const ptx::Function& function,
         const std::string_view name = name_of(each.opcode);
         const bool is_plain = name == "st" || name == "atom" || name == "red";
         u32 parameter = no_parameter_offset;
-        for (const Operand& operand :
-             std::span(function.operands).subspan(each.first, each.count)) {
+        for (const Operand& operand : function.operands_of(each)) {
             if (is_plain && operand.address && operand.kind == OperandKind::reg && !origins.empty())
                 parameter = origins[operand.index];
         }
         if (std::ranges::find(written, parameter) == written.end()) written.push_back(parameter);
     }
     return written;
-}
-
-bool may_wait(const ptx::Function& function) {
-    return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
-        const std::string_view opcode = each.opcode;
-        const auto has = [&](std::string_view word) { return opcode.find(word) != opcode.npos; };
-        if (has(".shared::cta") || has(".shared.") || has(".local")) return false;
-        if (opcode.starts_with("ld."))
-            return has(".volatile") || has(".relaxed") || has(".acquire") || has(".mmio") ||
-                   has(".cg.") || has(".cv.");
-        return opcode.starts_with("atom.") || opcode.starts_with("nanosleep") ||
-               opcode.starts_with("multimem.ld_reduce") ||
-               opcode.starts_with("clusterlaunchcontrol");
-    });
 }
 
 std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {

@@ -20,8 +20,4 @@ namespace lode::emulator::decode {
 [[nodiscard]] std::vector<u32> written_parameters(const ptx::Function& function,
                                                   const std::vector<u32>& origins);
 
-/// Whether the function may wait for what other blocks do: it reads global memory in a way that
-/// sees their writes while both run, or asks which blocks haven't begun.
-[[nodiscard]] bool may_wait(const ptx::Function& function);
-
 }  // namespace lode::emulator::decode

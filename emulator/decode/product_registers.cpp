@@ -5,7 +5,6 @@
 #include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -24,17 +23,6 @@ bool is_move(const ptx::Instruction& instruction) {
     return instruction.opcode.starts_with("mov.");
 }
 
-template <class F>
-void each_register_or_pair(const ptx::Function& function, const Operand& operand, F&& f) {
-    each_register(function, operand, f);
-    if (operand.pair >= 0) f(static_cast<u32>(operand.pair));
-}
-
-std::span<const Operand> operands_of(const ptx::Function& function,
-                                     const ptx::Instruction& instruction) {
-    return std::span(function.operands).subspan(instruction.first, instruction.count);
-}
-
 bool has_result(const ptx::Instruction& instruction, const Operand& first) {
     const std::string_view name = name_of(instruction.opcode);
     return !first.address && !first.is_element && name != "st" && name != "red" && name != "call";
@@ -48,7 +36,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
     std::vector<bool> found(function.registers.size());
     for (const ptx::Instruction& each : all) {
         if (!is_matrix_product(each)) continue;
-        for (const Operand& operand : operands_of(function, each)) {
+        for (const Operand& operand : function.operands_of(each)) {
             if (operand.kind != OperandKind::list) continue;
             each_register_or_pair(function, operand, [&](u32 index) { found[index] = true; });
         }
@@ -56,7 +44,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
     for (bool changed = true; std::exchange(changed, false);) {
         for (const ptx::Instruction& each : all) {
             if (!is_move(each) || each.count != 2) continue;
-            const auto operands = operands_of(function, each);
+            const auto operands = function.operands_of(each);
             bool from = false;
             each_register_or_pair(function, operands[1], [&](u32 index) { from |= found[index]; });
             if (!from) continue;
@@ -73,7 +61,7 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
     if (instruction.count == 0 || is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
-    const auto operands = operands_of(b.function(), instruction);
+    const auto operands = b.function().operands_of(instruction);
     for (std::size_t k = 0; k < operands.size(); ++k) {
         auto& to = k == 0 && has_result(instruction, operands[0]) ? made.writes : made.reads;
         each_register_or_pair(b.function(), operands[k], [&](u32 index) {

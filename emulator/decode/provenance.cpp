@@ -53,8 +53,7 @@ u32 origin_of(const KernelBuild& build, const ptx::Function& function, const ptx
         }
         case OperandKind::list: {
             u32 all = no_variable;
-            for (const ptx::Operand& one :
-                 std::span(function.elements).subspan(operand.index, operand.count))
+            for (const ptx::Operand& one : function.elements_of(operand))
                 all = both(all, origin_of(build, function, one, origins));
             return all;
         }
@@ -97,8 +96,7 @@ public:
 
 private:
     [[nodiscard]] std::span<const ptx::Operand> operands_of(u32 at) const {
-        const ptx::Instruction& one = function_.instructions[at];
-        return std::span(function_.operands).subspan(one.first, one.count);
+        return function_.operands_of(function_.instructions[at]);
     }
     template <class F>
     void each_result(u32 at, F&& f) const {
@@ -175,35 +173,6 @@ private:
 std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& function) {
     if (build.shared_index.empty()) return {};
     return SharedOrigins(build, function).take();
-}
-
-std::vector<bool> only_stored(const ptx::Function& function) {
-    std::vector<bool> stored(function.registers.size());
-    std::vector<bool> used(function.registers.size());
-    const auto mark = [&](const ptx::Operand& operand, std::vector<bool>& marks) {
-        each_register(function, operand, [&](u32 reg) { marks[reg] = true; });
-    };
-    for (const ptx::Instruction& instruction : function.instructions) {
-        const auto operands =
-            std::span(function.operands).subspan(instruction.first, instruction.count);
-        const std::string_view opcode = instruction.opcode;
-        const bool stores = opcode.starts_with("st.") && !opcode.starts_with("st.param") &&
-                            !opcode.starts_with("st.bulk") && !opcode.starts_with("st.async");
-        const bool has_result = !stores && opcode.find('.') != opcode.npos &&
-                                !opcode.starts_with("st.") && !opcode.starts_with("red.");
-        for (std::size_t k = 0; k < operands.size(); ++k) {
-            if (stores && k == 1) {
-                mark(operands[k], stored);
-            } else if (k > 0 || !has_result || operands[k].address) {
-                mark(operands[k], used);
-            }
-        }
-    }
-    for (const ptx::RegisterParameter& one : function.register_parameters)
-        used[one.first] = true;
-    for (std::size_t k = 0; k < stored.size(); ++k)
-        stored[k] = stored[k] && !used[k];
-    return stored;
 }
 
 }  // namespace lode::emulator::decode

@@ -22,8 +22,4 @@ inline constexpr u32 several_variables = ~u32{0} - 1;
 [[nodiscard]] u32 origin_of(const KernelBuild& build, const ptx::Function& function,
                             const ptx::Operand& operand, const std::vector<u32>& origins);
 
-/// By register of the function: whether its values are only stored, so that a load into it and the
-/// stores from it are copies.
-[[nodiscard]] std::vector<bool> only_stored(const ptx::Function& function);
-
 }  // namespace lode::emulator::decode

@@ -62,8 +62,7 @@ private:
     }
 
     void take(const ptx::Instruction& instruction) {
-        const auto operands =
-            std::span(function_.operands).subspan(instruction.first, instruction.count);
+        const auto operands = function_.operands_of(instruction);
         const std::string_view opcode = instruction.opcode;
         const std::string_view name = name_of(opcode);
         if (instruction.guard >= 0) put(static_cast<u32>(instruction.guard), use_any | use_decides);

@@ -83,39 +83,73 @@ const u8* part_of(const WarpContext& c, const Op* op, u32 part) {
     return c.area[0] + op->r[part];
 }
 
+/// Calls f(part) for each register that an access copies.
+template <class F>
+void each_copied(u32 copied, F&& f) {
+    for (u32 left = copied; left != 0; left &= left - 1)
+        f(static_cast<u32>(std::countr_zero(left)));
+}
+
 /// Remembers which bytes of a lane's registers are unwritten.
-void note_registers(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
+void note_registers(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted,
+                    bool is_told) {
     WarpContext& c = marks.c;
     const u32 bytes = noted.bytes / noted.parts;
-    for (u32 part = 0; part < noted.parts; ++part) {
+    each_copied(noted.copied, [&](u32 part) {
         u32 undefined = 0;
-        for (u32 k = 0; k < bytes; ++k)
+        for (u32 k = 0; k < bytes && !is_told; ++k)
             undefined |= u32{!marks.written(lane, address + u64{part} * bytes + k)} << k;
         if (!c.warp->undefined) {
-            if (undefined == 0) continue;
+            if (undefined == 0) return;
             c.warp->undefined = std::make_unique<UndefinedRegisters>();
         }
         auto& rows = c.warp->undefined->rows;
         const u8* const place = part_of(c, op, part);
-        if (undefined == 0 && !rows.contains(place)) continue;
+        if (undefined == 0 && !rows.contains(place)) return;
         rows[place][lane] = static_cast<u16>(undefined);
-    }
+    });
 }
 
 /// Marks a store's bytes, but those of unwritten bytes in registers.
 void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
     marks.set(lane, address, noted.bytes, true);
     const WarpContext& c = marks.c;
-    if (noted.parts == 0 || !c.warp->undefined) return;
+    if (noted.copied == 0 || !c.warp->undefined) return;
     const u32 bytes = noted.bytes / noted.parts;
-    for (u32 part = 0; part < noted.parts; ++part) {
+    each_copied(noted.copied, [&](u32 part) {
         const auto found = c.warp->undefined->rows.find(part_of(c, op, part));
-        if (found == c.warp->undefined->rows.end()) continue;
-        for (u32 left = found->second[lane]; left != 0; left &= left - 1) {
+        if (found == c.warp->undefined->rows.end()) return;
+        // A store of the register's low bytes has its marks.
+        const u32 low = (1u << bytes) - 1;
+        for (u32 left = found->second[lane] & low; left != 0; left &= left - 1) {
             const auto k = static_cast<u32>(std::countr_zero(left));
             marks.set(lane, address + u64{part} * bytes + k, 1, false);
         }
-    }
+    });
+}
+
+/// Whether unwritten bytes may be padding: a member comes before it in the same 16 bytes, the
+/// largest alignment of members. Compilers copy it by bytes, or by words up to the next member that
+/// is aligned to 8 bytes.
+bool may_be_padding(const Marks& marks, u32 lane, u64 address, const Noted& noted) {
+    if (!noted.may_be_padding) return false;
+    if (noted.bytes != noted.parts && (address + noted.bytes) % 8 != 0) return false;
+    constexpr u64 chunk = 16;
+    for (u64 at = address; at % chunk != 0; --at)
+        if (marks.written(lane, at - 1)) return true;
+    return false;
+}
+
+/// Whether a load of some unwritten bytes only copies them.
+bool only_copies(const Marks& marks, u32 lane, u64 address, u32 missing, const Noted& noted) {
+    if (noted.copied == 0 || noted.access != Access::read) return false;
+    if (missing == noted.bytes && !may_be_padding(marks, lane, address, noted)) return false;
+    const u32 bytes = noted.bytes / noted.parts;
+    bool uses = false;
+    each_copied(~noted.copied & ((1u << noted.parts) - 1), [&](u32 part) {
+        uses = uses || marks.missing(lane, address + u64{part} * bytes, bytes) != 0;
+    });
+    return !uses;
 }
 
 void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
@@ -123,12 +157,10 @@ void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const No
     const bool reads = noted.access == Access::read || noted.access == Access::atomic;
     if (reads) {
         const u32 missing = marks.missing(lane, address, noted.bytes);
-        const bool copies = noted.parts != 0 && missing != noted.bytes;
-        if (missing != 0 && !copies) tell_unwritten(marks, op, lane, address, missing, noted);
-        if (noted.parts != 0) {
-            // What has been told isn't told again where it is copied to.
-            if (copies || missing == 0) note_registers(marks, op, lane, address, noted);
-        }
+        const bool tells = missing != 0 && !only_copies(marks, lane, address, missing, noted);
+        if (tells) tell_unwritten(marks, op, lane, address, missing, noted);
+        // What has been told isn't told again where it is copied to.
+        note_registers(marks, op, lane, address, noted, tells);
     }
     if (noted.access != Access::read) note_store(marks, op, lane, address, noted);
 }
@@ -188,7 +220,7 @@ bool init_global(const Marks& marks, const u64* addresses, const Noted& noted) {
 
 /// The quick way for the lanes of a warp; false if an access needs a closer look.
 bool init_warp(const Marks& marks, const u64* addresses, const Noted& noted) {
-    if (noted.parts != 0 && marks.c.warp->undefined) return false;
+    if (noted.copied != 0 && marks.c.warp->undefined) return false;
     if (marks.space == MarkSpace::global) return init_global(marks, addresses, noted);
     const bool writes = noted.access == Access::write;
     switch (noted.bytes) {
@@ -206,6 +238,29 @@ bool init_warp(const Marks& marks, const u64* addresses, const Noted& noted) {
 }
 
 }  // namespace
+
+const Op* copy_marks(WarpContext& c, const Op* op) {
+    if (!c.init || !c.warp->undefined) return op + 1;
+    auto& rows = c.warp->undefined->rows;
+    const auto from = op->r[1] != no_slot ? rows.find(part_of(c, op, 1)) : rows.end();
+    const u8* const to = part_of(c, op, 0);
+    if (from == rows.end() && !rows.contains(to)) return op + 1;
+    // Of a copy, because a new row may move the others.
+    const std::array<u16, lanes> marks =
+        from != rows.end() ? from->second : std::array<u16, lanes>{};
+    auto& row = rows[to];
+    each_lane(c.mask, [&](u32 i) { row[i] = marks[i]; });
+    return op + 1;
+}
+
+void init_written(WarpContext& c, const Op* op) {
+    if (!c.warp->undefined) return;
+    each_copied(u32{op->flags} & access_copies, [&](u32 part) {
+        const auto found = c.warp->undefined->rows.find(part_of(c, op, part));
+        if (found != c.warp->undefined->rows.end())
+            each_lane(c.mask, [&](u32 i) { found->second[i] = 0; });
+    });
+}
 
 void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted) {
@@ -230,7 +285,7 @@ void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     const bool halves = pattern == Pattern::half_runs || pattern == Pattern::half_uniform;
     const u32 count = halves ? lanes / 2 : lanes;
     const u32 bytes = uniform ? noted.bytes : noted.bytes * count;
-    if (noted.parts == 0 || !c.warp->undefined) {
+    if (noted.copied == 0 || !c.warp->undefined) {
         bool fine = init_run(marks, first, bytes, writes);
         if (halves) fine &= init_run(marks, second, bytes, writes);
         if (fine) return;

@@ -2,7 +2,9 @@
 // each access one granule, and runs that begin anywhere.
 #include "emulator/exec/race_access.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace lode::emulator::exec {
 
@@ -35,12 +37,12 @@ public:
             put(first, k, own);
             return true;
         }
-        // Nothing orders lanes but the floor of the block.
         if (!only_floor_ || (stamp_in(row, first, k) & stamp_async) != 0) return false;
         put(last, k, own);
         return true;
     }
     /// Likewise for strong writes, such as atomics, of what only strong ones have accessed since.
+    /// Only where nothing but the floor of the block orders lanes.
     [[nodiscard]] bool record_strong(u32 k, Stamp own) {
         const CellRow& row = rows_[k / Track::row_granules];
         if (row.words[write] != Track::single) return false;
@@ -49,17 +51,75 @@ public:
         const bool strong = (before & others) == stamp_gpu || (before & others) == stamp_cta;
         const Stamp read = stamp_in(row, last, k);
         if (!strong || !is_old(stamp_in(row, first, k))) return false;
-        if (!is_old(read) && !stamp_is_second_write(read)) return false;
+        const bool has_second = stamp_is_second_write(read);
+        const bool none_last = is_old(has_second ? strong_write_of(read) : read);
+        if (!none_last && !has_second) return false;
         if (is_old(before) || ((before ^ own) & stamp_thread_bits) == 0) {
             // A second write is at most as old as the first.
-            if (!is_old(read)) return false;
+            if (!none_last) return false;
             put(write, k, own);
             return true;
         }
         constexpr u64 warp = 0x3ff & ~u64{lanes - 1};
         const bool is_nearer = ((own ^ before) & warp) == 0 && ((read ^ before) & warp) != 0;
-        if (is_old(read) || !is_nearer) put(last, k, second_write(own));
+        if (none_last || !is_nearer) put(last, k, second_write(own));
         return true;
+    }
+
+#if defined(__AVX2__)
+    /// Whether strong writes by all lanes change nothing: each granule has two of this time by
+    /// different warps, and nothing else since. These stand for the others. Only where nothing but
+    /// the floor of the block orders lanes. Stamps of rows that aren't kept one by one are
+    /// compared, too, although they mean nothing: that costs a closer look at most.
+    [[nodiscard]] bool are_repeated(const u64* addresses, Stamp own) const {
+        constexpr u64 warp_bits = 0x3ff & ~u64{lanes - 1};
+        const __m256i zero = _mm256_setzero_si256();
+        const __m256i end = _mm256_set1_epi64x(end_ - 1);
+        const __m256i writes = _mm256_set1_epi64x(static_cast<i64>(own));
+        const __m256i seconds = _mm256_set1_epi64x(static_cast<i64>(second_write(own)));
+        const __m256i warps = _mm256_set1_epi64x(static_cast<i64>(warp_bits));
+        __m256i all_words = _mm256_set1_epi64x(-1);
+        __m256i young_words = zero;
+        __m256i off = zero;  // Bits in which stamps differ from those wanted, but for threads'.
+        __m256i young = zero;
+        __m256i near = zero;
+        for (u32 i = 0; i < lanes; i += 4) {
+            u32 k[4];
+            for (u32 j = 0; j < 4; ++j) {
+                k[j] = static_cast<u32>(addresses[i + j] / 4);
+                const __m256i row = _mm256_load_si256(
+                    reinterpret_cast<const __m256i*>(rows_ + k[j] / Track::row_granules));
+                all_words = _mm256_and_si256(all_words, row);
+                young_words = _mm256_or_si256(young_words, _mm256_cmpgt_epi64(row, end));
+            }
+            const auto four = [&k](const Stamp* from) {
+                return _mm256_setr_epi64x(
+                    static_cast<i64>(from[k[0]]), static_cast<i64>(from[k[1]]),
+                    static_cast<i64>(from[k[2]]), static_cast<i64>(from[k[3]]));
+            };
+            const __m256i w = four(tracks_[write].stamps);
+            const __m256i s = four(tracks_[last].stamps);
+            off = _mm256_or_si256(
+                off, _mm256_or_si256(_mm256_xor_si256(w, writes), _mm256_xor_si256(s, seconds)));
+            near = _mm256_or_si256(
+                near, _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_xor_si256(w, s), warps), zero));
+            young = _mm256_or_si256(young, _mm256_cmpgt_epi64(four(tracks_[first].stamps), end));
+        }
+        off = _mm256_and_si256(off, _mm256_set1_epi64x(~i64{0x3ff}));
+        const __m256i wrong = _mm256_or_si256(_mm256_or_si256(off, near), young);
+        const auto words = [](__m256i of, u32 which) {
+            return (static_cast<u32>(_mm256_movemask_epi8(of)) >> (8 * which)) & 0xff;
+        };
+        static_assert(Track::single == ~u64{0} && offsetof(CellRow, words) == 0);
+        return _mm256_testz_si256(wrong, wrong) != 0 && words(young_words, first) == 0 &&
+               (words(_mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1)), write) &
+                words(_mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1)), last)) == 0xff;
+    }
+#endif
+
+    /// Whether nothing but the floor of the block orders lanes.
+    [[nodiscard]] bool only_floor() const noexcept {
+        return only_floor_;
     }
 
 private:
@@ -88,7 +148,9 @@ private:
     void split(Which which, u32 row) {
         (which == write ? cells_.write : which == first ? cells_.first : cells_.last).split(row);
     }
-    [[nodiscard]] bool is_old(Stamp stamp) const { return static_cast<i64>(stamp) < end_; }
+    [[nodiscard]] bool is_old(Stamp stamp) const {
+        return static_cast<i64>(stamp) < end_;
+    }
 
     Cells& cells_;
     CellRow* rows_;
@@ -244,6 +306,13 @@ void race_shared_lanes(const RaceAccess& a, const u64* addresses) {
     const u32 bytes = a.c.shared_bytes;
     if (bytes < 4) return;
     SharedTracks tracks(a);
+#if defined(__AVX2__)
+    const bool repeats = a.strength != 0 && a.writes() && tracks.only_floor() &&
+                         a.c.mask == all_lanes &&
+                         std::all_of(addresses, addresses + lanes,
+                                     [&](u64 address) { return address <= bytes - 4; });
+    if (repeats && tracks.are_repeated(addresses, a.own)) return;
+#endif
     const auto each = [&](auto&& record) {
         each_lane(a.c.mask, [&](u32 i) {
             if (addresses[i] + 4 > bytes) return;
@@ -254,7 +323,7 @@ void race_shared_lanes(const RaceAccess& a, const u64* addresses) {
         each([&](u32 k, Stamp own) { return tracks.record<true>(k, own); });
     } else if (a.strength == 0) {
         each([&](u32 k, Stamp own) { return tracks.record<false>(k, own); });
-    } else if (a.writes()) {
+    } else if (a.writes() && tracks.only_floor()) {
         each([&](u32 k, Stamp own) { return tracks.record_strong(k, own); });
     } else {
         each([&](u32, Stamp) { return false; });

@@ -57,6 +57,10 @@ struct TensorMemory {
 TensorMemory* tensor_memory_at(WarpContext& c, const Op* op, u32 thread, Block& block, u32 lane,
                                u32 lane_count, u32 column, u32 column_count, std::string_view verb);
 
+/// The value that all lanes of a warp give for an operand of an operation on tensor memory; false
+/// after a fault.
+bool same_in_all_lanes(WarpContext& c, const Op* op, Slot slot, u32& value);
+
 /// What a thread of the warp writes now. For the race check.
 [[nodiscard]] TensorWrite tensor_write(const WarpContext& c, const Op* op, u32 lane);
 

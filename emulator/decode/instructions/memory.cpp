@@ -113,13 +113,15 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
     std::array<Destination, 4> to;
-    bool copies = true;
+    u16 copies = 0;
     for (u32 k = 0; k < count; ++k) {
         const ptx::Operand& data = transfer.data[first + k];
-        copies = copies && b.is_only_stored(data) &&
-                 b.frame().letter_of(data.index) == transfer.letter();
+        const bool is_copied = b.is_copied(data);
+        copies |= static_cast<u16>(u32{is_copied} << k);
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
+            if (is_copied && slots[k] != b.frame().reg(data.index))
+                b.emit(&exec::copy_marks, {slots[k], b.frame().reg(data.index)});
         } else {
             to[k] = b.destination(data, transfer.letter(), transfer.sign);
             slots[k] = to[k].slot;
@@ -130,14 +132,18 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     Op& op = b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]});
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
-    op.flags = copies ? exec::access_copies : 0;
+    op.flags = copies;
+    if (b.may_load_padding()) op.flags |= exec::access_padding;
     if (address.indexed != nullptr) {
         op.r[exec::index_base_operand] = address.indexed->base;
         op.r[exec::index_scale_operand] = address.indexed->scale;
         if (address.indexed->sign) op.flags |= exec::access_signed_index;
     }
-    for (const Destination& each : to)
-        b.write_back(each);
+    for (u32 k = 0; k < count; ++k) {
+        b.write_back(to[k]);
+        if ((copies >> k & 1) != 0 && to[k].reg != no_slot)
+            b.emit(&exec::copy_marks, {to[k].reg, to[k].slot});
+    }
 }
 
 /// What the race check is told of a load beyond its modifiers.

@@ -8,11 +8,19 @@ namespace lode::emulator::exec {
 /// The index in Op::r of an access's index in Kernel::shared_variables; no_slot if unknown.
 inline constexpr u32 variable_operand = 7;
 
-/// In Op::flags: the registers' values are only stored, so that the access is part of a copy.
-inline constexpr u16 access_copies = 1;
+/// In Op::flags: a bit for each register that memory is copied through. Only set for the check for
+/// unwritten memory.
+inline constexpr u16 access_copies = 15;
 /// In Op::flags: the indices of indexed_handler() are signed.
-inline constexpr u16 access_signed_index = 2;
-inline constexpr u32 access_sign_shift = 1;
+inline constexpr u16 access_signed_index = 16;
+inline constexpr u32 access_sign_shift = 4;
+
+/// The unwritten bytes of the register r[0] are those of r[1]; none if that is no_slot. For
+/// registers that memory is copied through.
+const Op* copy_marks(WarpContext& c, const Op* op);
+
+/// In Op::flags: the load may be of padding. Only set for the check for unwritten memory.
+inline constexpr u16 access_padding = 32;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 

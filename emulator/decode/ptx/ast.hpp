@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -159,6 +160,14 @@ struct Function {
     std::uint32_t max_cluster_rank = 0;
     std::uint32_t min_blocks = 0;
     std::uint32_t line = 0;
+
+    [[nodiscard]] std::span<const Operand> operands_of(const Instruction& one) const {
+        return std::span(operands).subspan(one.first, one.count);
+    }
+    /// The elements of an operand that is a list.
+    [[nodiscard]] std::span<const Operand> elements_of(const Operand& list) const {
+        return std::span(elements).subspan(list.index, list.count);
+    }
 };
 
 /// `.alias name, of;`: another name for the function `of`.

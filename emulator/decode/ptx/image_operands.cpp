@@ -70,7 +70,7 @@ public:
 private:
     [[nodiscard]] std::span<const Operand> parts(const Operand& operand) const {
         if (operand.kind != OperandKind::list) return {&operand, 1};
-        return std::span(function_.elements).subspan(operand.index, operand.count);
+        return function_.elements_of(operand);
     }
 
     /// What the operands are, or nothing if one can't be an element or registers differ in size.

@@ -38,10 +38,7 @@ void Tracer::emit_call(const Step& step) {
     mov(rdi, rbx);
     mov(rsi, reinterpret_cast<u64>(&op));
     mov(rdx, reinterpret_cast<u64>(step.handler));
-    mov(rax, reinterpret_cast<u64>(&call_handler));
-    call(rax);
-    forget_registers();
-    vmovdqa(ymm15, nan());
+    call_host(reinterpret_cast<const void*>(&call_handler));
     Exit& exit = add_exit(nullptr, instructions_with(step));
     mov(rcx, reinterpret_cast<u64>(&op + 1));
     cmp(rax, rcx);
@@ -162,15 +159,28 @@ void Tracer::emit_note(const Step& step, bool run) {
     if (step.kind.shared) sub(rdx, ptr[rbx + static_cast<u32>(offsetof(WarpContext, shared))]);
     mov(rdi, rbx);
     mov(rsi, reinterpret_cast<u64>(step.op));
-    mov(rax, reinterpret_cast<u64>(note_run_of(step.kind.bytes, step.kind.action == Action::store,
-                                               step.kind.shared, !run)));
-    call(rax);
-    forget_registers();
-    vmovdqa(ymm15, nan());
+    const NoteRun note =
+        note_run_of(step.kind.bytes, step.kind.action == Action::store, step.kind.shared, !run);
+    call_host(reinterpret_cast<const void*>(note));
     test(al, al);
     mov(rax, ~u64{0});
     jz(add_exit(nullptr, instructions_with(step)).label, T_NEAR);
     mov(rax, qword[rsp + scratch_begin]);
+}
+
+/// Fetches what a loop will access from rax on in its second next round, if it goes on as before.
+/// Kernels whose threads step by the size of the grid leave a page in each round, where processors
+/// fetch nothing ahead by themselves.
+void Tracer::emit_prefetch(u32 bytes) {
+    constexpr int rounds = 2;
+    constexpr u32 line = 64;
+    // Unset before the first round; a prefetch from anywhere does no harm.
+    const u32 previous = take_stack(true);
+    mov(rcx, rax);
+    sub(rcx, qword[rsp + previous]);
+    mov(qword[rsp + previous], rax);
+    for (u32 at = 0; at < bytes; at += line)
+        prefetcht0(ptr[rax + rcx * rounds + at]);
 }
 
 void Tracer::emit_access(const Step& step) {
@@ -186,6 +196,7 @@ void Tracer::emit_access(const Step& step) {
     // The race check compares the values in rows.
     if (!loads && (bytes == 8 || warp.watch)) settle(op.r[0]);
     emit_address(step, *index, run ? bytes * lanes : bytes);
+    if (run && loops_ && !step.kind.shared && !is_full()) emit_prefetch(bytes * lanes);
     if (warp.watch) emit_note(step, run);
     if (loads) {
         emit_load(step, run);

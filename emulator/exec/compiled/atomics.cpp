@@ -4,10 +4,24 @@
 #include "emulator/decode/ops/atomic.hpp"
 #include "emulator/exec/compiled/tracer.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/note_run.hpp"
 
 #include <cstddef>
 
 namespace lode::emulator::exec {
+
+/// Tells the checks of the sums whose offsets are in the scratch memory.
+void Tracer::emit_note_sums(const Step& step, Xbyak::Label& exit) {
+    mov(rdi, rbx);
+    mov(rsi, reinterpret_cast<u64>(step.op));
+    lea(rdx, ptr[rsp + scratch_begin]);
+    call_host(reinterpret_cast<const void*>(&note_sums));
+    cmp(al, static_cast<u32>(NotedSums::need_handler));
+    je(exit, T_NEAR);
+    cmp(al, static_cast<u32>(NotedSums::thrown));
+    mov(rax, ~u64{0});
+    je(add_exit(nullptr, instructions_with(step)).label, T_NEAR);
+}
 
 /// Sums in the block's shared memory, lane after lane; others are called.
 void Tracer::emit_atomic(const Step& step) {
@@ -15,7 +29,7 @@ void Tracer::emit_atomic(const Step& step) {
     const bool is_sum = op.flags == static_cast<u16>(AtomicOp::add) &&
                         (op.flags2 & atomic_window_mask) == static_cast<u16>(Window::shared);
     const bool narrow = (op.flags2 & atomic_narrow) != 0;
-    if (!is_sum || warp.watch) return emit_call(step);
+    if (!is_sum) return emit_call(step);
     if (!narrow) settle(op.r[1]);
     Xbyak::Label& exit = exit_at(step);
     // ymm2: the lowest offset, ymm3: the distance from it to the highest.
@@ -74,6 +88,7 @@ void Tracer::emit_atomic(const Step& step) {
     }
     vptest(bad, bad);
     jnz(exit, T_NEAR);
+    if (warp.watch) emit_note_sums(step, exit);
     const auto value = scalar(op.r[2]);
     const bool uniform = value && value->stride == 0;
     if (uniform) {

@@ -98,10 +98,12 @@ private:
     void emit_call(const Step& step);
     void emit_access(const Step& step);
     void emit_address(const Step& step, const Scalar& index, u32 bytes);
+    void emit_prefetch(u32 bytes);
     void emit_note(const Step& step, bool run);
     void emit_load(const Step& step, bool run);
     void emit_store(const Step& step);
     void emit_atomic(const Step& step);
+    void emit_note_sums(const Step& step, Xbyak::Label& exit);
     /// Makes eax the mask of the lanes for which a comparison holds, and stores it.
     void emit_comparison(const Step& step);
     bool emit_number_comparison(const Step& step);

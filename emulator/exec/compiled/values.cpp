@@ -140,6 +140,16 @@ void Values::forget_registers() noexcept {
     pinned_ = 0;
 }
 
+void Values::call_host(const void* function) {
+    mov(rax, reinterpret_cast<u64>(function));
+    // Parts of the program are compiled for SSE, which Intel's processors switch to slowly while
+    // the upper halves of registers are in use.
+    vzeroupper();
+    call(rax);
+    forget_registers();
+    vmovdqa(ymm15, nan());
+}
+
 Values::State Values::state() const {
     State now;
     now.known_ = known_;

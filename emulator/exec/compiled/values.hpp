@@ -55,8 +55,9 @@ public:
     void finish_row(Slot slot);
     /// The registers that quarter() and fresh() gave may be taken for others.
     void release() noexcept { pinned_ = 0; }
-    /// Vector registers hold nothing any more.
-    void forget_registers() noexcept;
+    /// Calls a function whose arguments are in their registers. Vector registers hold nothing
+    /// afterwards.
+    void call_host(const void* function);
 
     /// Slots of the frame whose rows in memory are out of date, with their values.
     struct Pending {
@@ -122,6 +123,7 @@ public:
 
 private:
     Xbyak::Ymm take(Slot slot, u32 q);
+    void forget_registers() noexcept;
 
     std::map<Slot, Known> known_;
     std::array<Held, register_end> held_;

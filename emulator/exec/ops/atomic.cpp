@@ -65,6 +65,7 @@ struct Kind;
     template <>                                                                               \
     struct Kind<AtomicType::name> {                                                           \
         using Storage = storage;                                                              \
+        static constexpr bool is_integer = true;                                              \
         static Storage next(AtomicOp what, Storage old, Storage b, bool) {                    \
             return static_cast<Storage>(                                                      \
                 combined<compute>(what, static_cast<compute>(old), static_cast<compute>(b))); \
@@ -81,6 +82,7 @@ LODE_KIND(b128, u128, u128)
 template <>
 struct Kind<AtomicType::f32> {
     using Storage = u32;
+    static constexpr bool is_integer = false;
     static u32 next(AtomicOp what, u32 old, u32 b, bool flush) {
         const f32 x = flush ? flushed(real32(old)) : real32(old);
         const f32 y = flush ? flushed(real32(b)) : real32(b);
@@ -95,6 +97,7 @@ struct Kind<AtomicType::f32> {
 template <>
 struct Kind<AtomicType::f64> {
     using Storage = u64;
+    static constexpr bool is_integer = false;
     static u64 next(AtomicOp what, u64 old, u64 b, bool) {
         return what == AtomicOp::add ? bits_of(real64(old) + real64(b)) : b;
     }
@@ -102,6 +105,7 @@ struct Kind<AtomicType::f64> {
 template <bool bfloat, bool two>
 struct HalfKind {
     using Storage = std::conditional_t<two, u32, u16>;
+    static constexpr bool is_integer = false;
     static Storage next(AtomicOp what, Storage old, Storage b, bool) {
         const u32 low = half_combined(what, static_cast<u16>(old), static_cast<u16>(b), bfloat);
         if constexpr (!two) return static_cast<u16>(low);
@@ -134,6 +138,9 @@ S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
             __atomic_compare_exchange_n(at, &expected, c, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST);
             return expected;
+        }
+        if constexpr (K::is_integer) {
+            if (what == AtomicOp::add) return __atomic_fetch_add(at, b, __ATOMIC_SEQ_CST);
         }
         S old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
         while (!__atomic_compare_exchange_n(at, &old, K::next(what, old, b, flush), true,
@@ -202,6 +209,39 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     return op + 1;
 }
 
+/// Updates global memory for a warp: one check for all lanes, then each lane in order.
+template <class K, class S>
+const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const S* b, const S* e,
+                               S* d) {
+    if (!all_inside(c.bounds[op->cache], a, 0, sizeof(S), c.mask) &&
+        !check_global(c, op, a, sizeof(S), access_of(op))) {
+        return leave();
+    }
+    if (c.watch) [[unlikely]]
+        note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
+    const auto what = static_cast<AtomicOp>(op->flags);
+    const bool flush = (op->flags2 & atomic_flush) != 0;
+    each_lane(c.mask, [&](u32 i) {
+        if (c.race) [[unlikely]]
+            order_before(c, op, i, a[i], false, true);
+        const S old =
+            update_shared_memory_of_host<K>(reinterpret_cast<S*>(a[i]), what, b[i], e[i], flush);
+        if (c.race) [[unlikely]]
+            order_after(c, op, i, a[i], false, true);
+        if (d != nullptr) d[i] = old;
+    });
+    return op + 1;
+}
+
+/// Whether all active lanes' addresses are in global memory.
+bool are_global(const u64* addresses, u32 mask) {
+    u64 windows = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        windows |= (addresses[i] >> window_shift) & (u64{0} - ((mask >> i) & 1));
+    static_assert(static_cast<u64>(Window::global) == 0);
+    return windows == 0;
+}
+
 template <AtomicType type>
 const Op* atomic(WarpContext& c, const Op* op) {
     using K = Kind<type>;
@@ -216,6 +256,12 @@ const Op* atomic(WarpContext& c, const Op* op) {
     S* d = op->r[0] != no_slot ? destination<S>(c, op->r[0]) : nullptr;
     if (window == Window::shared && !c.clustered)
         return update_block_memory<K, S>(c, op, addresses, b, e, d);
+    if (window != Window::shared) {
+        alignas(32) u64 a[lanes];
+        for (u32 i = 0; i < lanes; ++i)
+            a[i] = lane_address(addresses, narrow, i) + op->imm;
+        if (are_global(a, c.mask)) return update_global_memory<K, S>(c, op, a, b, e, d);
+    }
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;

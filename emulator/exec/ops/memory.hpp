@@ -24,7 +24,9 @@ struct Noted {
     u32 bytes = 0;  ///< By each lane.
     /// Gives the bytes that a lane stores; nullptr if they aren't known.
     void (*fetch)(WarpContext& c, const Op* op, u32 lane, u8* to) = nullptr;
-    u32 parts = 0;  ///< Registers of each lane, if the access is part of a copy; else 0.
+    u32 parts = 1;   ///< Registers of each lane.
+    u32 copied = 0;  ///< A bit for each of them that memory is copied through.
+    bool may_be_padding = false;
 };
 
 // Hooks for the optional checks; only called if WarpContext::watch is set, with addresses that are
@@ -76,6 +78,8 @@ void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
 /// An access to the shared memory of another block of the cluster.
 void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
                  const Noted& noted);
+/// A load of memory that counts as written: the registers that it copies hold nothing unwritten.
+void init_written(WarpContext& c, const Op* op);
 void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
 void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted);

@@ -251,6 +251,7 @@ template <class T, u32 n>
 [[gnu::noinline]] const Op* load_cluster(WarpContext& c, const Op* op, const u32* a) {
     u8* from[lanes];
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
+    if (c.init) init_written(c, op);
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
     if (!c.race || !is_strong(op)) return op + 1;
@@ -288,8 +289,12 @@ void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
 
 template <class T, u32 n>
 Noted noted_access(const Op* op, Access access) {
-    return {access, sizeof(T) * n, access == Access::write ? &fetch_stored<T, n> : nullptr,
-            (op->flags & access_copies) != 0 ? n : 0};
+    return {access,
+            sizeof(T) * n,
+            access == Access::write ? &fetch_stored<T, n> : nullptr,
+            n,
+            u32{op->flags} & access_copies,
+            (op->flags & access_padding) != 0};
 }
 
 /// What a strong access orders, before and after it takes effect.

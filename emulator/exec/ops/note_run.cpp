@@ -1,11 +1,20 @@
 #include "emulator/exec/ops/note_run.hpp"
 
 #include "emulator/exec/ops/memory_lanes.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/race_quick.hpp"
+
+#include <algorithm>
 
 namespace lode::emulator::exec {
 
 namespace {
+
+/// Keeps the exception that is being handled, for compiled code to throw again.
+void keep_exception(WarpContext& c) noexcept {
+    c.thrown = std::current_exception();
+    c.has_thrown = true;
+}
 
 template <class T, bool store, bool shared, bool uniform>
 bool note_run(WarpContext& c, const Op* op, u64 first) noexcept {
@@ -20,8 +29,7 @@ bool note_run(WarpContext& c, const Op* op, u64 first) noexcept {
         if (c.race) race_pattern(c, op, shared, pattern, first, second, noted);
         return true;
     } catch (...) {
-        c.thrown = std::current_exception();
-        c.has_thrown = true;
+        keep_exception(c);
         return false;
     }
 }
@@ -49,6 +57,22 @@ NoteRun note_run_of(u32 bytes, bool store, bool shared, bool uniform) {
             return choose<u32>(store, shared, uniform);
         default:
             return choose<u64>(store, shared, uniform);
+    }
+}
+
+NotedSums note_sums(WarpContext& c, const Op* op, const u32* offsets) noexcept {
+    try {
+        if (c.race && !(releases_nothing(c, op) && acquires_nothing(c)))
+            return NotedSums::need_handler;
+        alignas(32) u64 addresses[lanes];
+        std::copy_n(offsets, lanes, addresses);
+        const Noted noted{Access::atomic, 4, nullptr};
+        if (c.init) init_lanes(c, op, true, addresses, noted);
+        if (c.race) race_lanes(c, op, true, addresses, noted);
+        return NotedSums::told;
+    } catch (...) {
+        keep_exception(c);
+        return NotedSums::thrown;
     }
 }
 

@@ -85,6 +85,111 @@ TEST_CASE("init: padding that is only copied is no finding") {
     CHECK(rig.memory.written()->unwritten(c + 64 * 16, 32 * 16) == 32 * 7);
 }
 
+TEST_CASE("init: the bytes of padding that are copied one by one are no finding") {
+    // Compilers copy padding that is as aligned as its structure as a vector of bytes.
+    Initialised rig(
+        "struct Item { int value; char kind; };\n"
+        "extern \"C\" __global__ void k(unsigned* a, Item* b, Item* c, int n) {\n"
+        "c[threadIdx.x].value = 3; c[threadIdx.x].kind = 'x';\n__syncwarp();\n"
+        "const Item item = c[(threadIdx.x + n) % 32];\nb[threadIdx.x] = item;\n__syncwarp();\n"
+        "a[threadIdx.x] = b[threadIdx.x ^ 1].value + item.kind;\n}\n");
+    const auto a = rig.words(64);
+    const auto b = rig.empty(32 * 8);
+    CHECK(rig.found({1}, {32}, a, b, rig.empty(32 * 8), 5) == "");
+    CHECK(rig.memory.written()->unwritten(b, 32 * 8) == 32 * 3);
+}
+
+TEST_CASE("init: padding of which no byte is written is no finding either, single bytes are") {
+    Initialised rig(
+        "struct Best { double key; int value; };\n"
+        "extern \"C\" __global__ void k(unsigned* a, Best* b, Best* c, int n) {\n"
+        "for (int i = 0; i < n; ++i) { c[i].key = (i * 5) % 7; c[i].value = i; }\n"
+        "Best best = c[0];\nfor (int i = 1; i < n; ++i) if (c[i].key > best.key) best = c[i];\n"
+        "b[0] = best;\na[0] = b[0].value;\n}\n");
+    const auto a = rig.words(64);
+    const auto b = rig.empty(16);
+    CHECK(rig.found({1}, {1}, a, b, rig.empty(256), 8) == "");
+    CHECK(rig.memory.written()->unwritten(b, 16) == 4);
+
+    Initialised bytes(
+        "extern \"C\" __global__ void k(unsigned char* a, unsigned char* b, int n) {\n"
+        "a[threadIdx.x] = b[threadIdx.x];\n}\n");
+    const auto from = bytes.empty(64);
+    bytes.memory.note_write(from, 31);
+    const std::string found = bytes.found({1}, {32}, bytes.empty(64), from, 5);
+    INFO(found);
+    CHECK(found.find("reads 1 byte of unwritten global memory") != std::string::npos);
+}
+
+TEST_CASE("init: structures with padding may be copied in every way") {
+    const std::pair<const char*, const char*> types[] = {
+        {"struct T { int a; char b; };", "t.a = i; t.b = i;"},
+        {"struct T { char a; double b; };", "t.a = i; t.b = i;"},
+        {"struct T { double a; int b; };", "t.a = i; t.b = i;"},
+        {"struct T { short c; char d; int a; char b; };", "t.c = t.d = t.a = i; t.b = i;"},
+        {"struct alignas(16) T { int a; char c; double b; };", "t.a = i; t.b = t.c = i;"},
+        {"struct alignas(16) T { double a; int b; };", "t.a = i; t.b = i;"},
+        {"struct T { char x; struct { double y; short z; } s[2]; int a; char b; };",
+         "t.x = t.a = t.b = i; t.s[0] = {1.0, 2}; t.s[1].y = i; t.s[1].z = i;"},
+        {"struct T { char c; int more[40]; char a; double b; };",
+         "t.c = t.a = t.b = i; for (int& one : t.more) one = i;"}};
+    const char* const ways[] = {
+        "b[t] = c[t];",
+        "__shared__ T s[32]; s[t] = c[t]; __syncwarp(); b[t] = s[(t + n) % 32];",
+        "T one; set(one, 3); if (t % 3 != 0) one = c[t]; b[t] = one;",
+        "for (int i = t; i < 32; i += 8) {\n"
+        "T one; set(one, i); if (i % 3 != 0) one = c[i]; if (t < 8) b[i] = one; }\n",
+        "T best = c[0]; for (int i = 1; i < 20 + t % n; ++i) if ((int)c[i].a % 7 > (int)best.a % "
+        "7) "
+        "best = c[i];\n"
+        "b[t] = best;",
+        "T before = c[t]; for (int i = 1; i < n; ++i) {\n"
+        "T now = c[(t + i) % 32]; b[t] = before; before = now; }",
+        "T mine[4]; for (int i = 0; i < 4; ++i) mine[i] = c[(t + i) % 32];\n"
+        "T swapped = mine[n % 4]; mine[n % 4] = mine[(n + 1) % 4]; mine[(n + 1) % 4] = swapped;\n"
+        "b[t] = mine[(n + t) % 4];",
+        "b[t] = pick(c, t);",
+        "T one = c[t]; b[t] = one; a[t] = one.a;",
+        "memcpy(b + t, c + t, sizeof(T));",
+        "T one = c[t]; if (pick(c, t).b == one.b) one = c[31 - t]; one.a += 1; b[t] = one;"};
+    for (const auto& [type, set] : types) {
+        for (const char* const way : ways) {
+            // NVRTC packs the padding that this loop carries by cvt and prmt, which use it.
+            const std::string_view packed = "struct alignas(16) T { double a; int b; };";
+            if (type == packed && std::string_view(way).starts_with("T before")) continue;
+            std::string source = std::string(type) + "\n__device__ void set(T& t, int i) { " + set +
+                                 " }\n"
+                                 "__device__ __noinline__ T pick(const T* from, int i) {\n"
+                                 "return from[i]; }\n"
+                                 "extern \"C\" __global__ void k(int* a, T* b, T* c, int n) {\n"
+                                 "const int t = threadIdx.x;\nset(c[t], t); __syncwarp();\n" +
+                                 way + "\n__syncwarp();\n" + "a[t] = (int)(b[t].a + b[t].b);\n}\n";
+            Initialised rig(source);
+            CAPTURE(source);
+            CHECK(rig.found({1}, {32}, rig.words(32), rig.empty(32 * 256), rig.empty(32 * 256),
+                            5) == "");
+        }
+    }
+}
+
+TEST_CASE("init: a register that has held padding and then a number stores the number") {
+    Initialised rig(
+        init_kernel("unsigned long long* from = (unsigned long long*)c;\n"
+                    "unsigned long long* to = (unsigned long long*)b;\n"
+                    "for (int i = 0; i < n; ++i) {\n"
+                    "unsigned long long word = 0x1234;\n"
+                    "if (i % 3 == 0) word = from[i];\nto[i] = word;\n}\n"
+                    "for (int i = 0; i < n; ++i)\n"
+                    "if (i % 3 != 0) a[i] = b[2 * i] + b[2 * i + 1];"));
+    const auto a = rig.words(64);
+    const auto b = rig.empty(64);
+    const auto c = rig.empty(64);
+    for (unsigned k = 0; k < 8; ++k)
+        rig.memory.note_write(c + 8 * k, 4);
+    CHECK(rig.found({1}, {1}, a, b, c, 8) == "");
+    CHECK(rig.memory.written()->unwritten(b, 64) == 4 * 3);
+}
+
 TEST_CASE("init: unwritten bytes that a copy has passed on are found where they are used") {
     Initialised rig(
         init_kernel("unsigned long long* w = (unsigned long long*)c;\n"

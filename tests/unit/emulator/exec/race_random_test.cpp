@@ -28,17 +28,26 @@ struct Program {
     [[nodiscard]] unsigned threads() const { return blocks * block_threads; }
 };
 
+/// How often programs have atomics.
+enum class Atomics : int { none, some, most };
+
 class Generator {
 public:
-    Generator(unsigned seed, bool atomics) : random_(seed), atomics_(atomics) {}
+    Generator(unsigned seed, Atomics atomics) : random_(seed), atomics_(atomics) {}
 
     Program program(unsigned blocks) {
         Program made;
         made.blocks = blocks;
         const unsigned steps = 3 + pick(7);
         for (unsigned step = 0; step < steps; ++step) {
+            if (atomics_ == Atomics::most) {
+                const unsigned what = pick(16);
+                add(made, what == 0 ? Kind::read : what == 1 ? Kind::write : Kind::atomic);
+                if (pick(4) == 0) add(made, pick(4) == 0 ? Kind::warp_barrier : Kind::barrier);
+                continue;
+            }
             const unsigned what = pick(20);
-            const Kind rare = atomics_ ? Kind::atomic : Kind::read;
+            const Kind rare = atomics_ == Atomics::some ? Kind::atomic : Kind::read;
             add(made, what < 11 ? Kind::read : what < 17 ? Kind::write : rare);
             if (pick(8) != 0) add(made, pick(4) == 0 ? Kind::warp_barrier : Kind::barrier);
         }
@@ -91,7 +100,7 @@ private:
     }
 
     std::mt19937 random_;
-    bool atomics_;
+    Atomics atomics_;
 };
 
 /// Whether two accesses of different threads to one word are in no order, and one of them writes.
@@ -140,13 +149,14 @@ struct Arrays {
     std::string_view before = "";  ///< Code in front.
     std::string_view read = "r";
     std::string_view written = "w";
-    bool atomics = true;
+    Atomics atomics = Atomics::some;
 };
 
 std::string source(const Arrays& arrays) {
     const std::string atomic =
-        arrays.atomics ? fmt::format("if (kind == 2) atomicAdd({} + i, T(1));", arrays.written)
-                       : "";
+        arrays.atomics != Atomics::none
+            ? fmt::format("if (kind == 2) atomicAdd({} + i, T(1));", arrays.written)
+            : "";
     return fmt::format(R"(
 using T = {};
 extern "C" __global__ void k(const int* kinds, const int* index, T* out, int count, const T* r,
@@ -235,15 +245,21 @@ TEST_CASE(
              .before = "__shared__ T s[256];",
              .read = "s",
              .written = "s",
-             .atomics = false},
+             .atomics = Atomics::none},
             1, true, 200);
+}
+
+TEST_CASE("race: random programs that sum in shared memory race where all accesses say so") {
+    compare(
+        {.before = "__shared__ T s[256];", .read = "s", .written = "s", .atomics = Atomics::most},
+        1, true, 300);
 }
 
 TEST_CASE(
     "race: random programs in global memory race where a comparison of all accesses says so") {
     compare({}, 2, true, 150);
     compare({.type = "unsigned long long"}, 2, true, 100);
-    compare({.type = "unsigned short", .atomics = false}, 2, true, 100);
+    compare({.type = "unsigned short", .atomics = Atomics::none}, 2, true, 100);
 }
 
 TEST_CASE("race: random programs with two arrays race only where they write") {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,6 +70,18 @@ inline std::string ptx_kernel(std::string_view parameters, std::string_view body
     text += body;
     text += "\nret;\n}\n";
     return text;
+}
+
+/// The PTX lines that findings name.
+inline std::set<unsigned> ptx_lines(const std::vector<std::string>& findings) {
+    constexpr std::string_view word = "PTX line ";
+    std::set<unsigned> lines;
+    for (const std::string& finding : findings) {
+        const std::size_t at = finding.find(word);
+        REQUIRE(at != finding.npos);
+        lines.insert(static_cast<unsigned>(std::atoi(finding.c_str() + at + word.size())));
+    }
+    return lines;
 }
 
 /// Runs corpus cases on a loaded module.

@@ -195,6 +195,36 @@ TEST_CASE("check: stores, atomics and copies in kernels mark exactly the bytes t
     CHECK(rig.findings.empty());
 }
 
+TEST_CASE("check: a register that held unwritten bytes holds none after any other load") {
+    // One instruction loads 8 bytes by the addresses in %rd4, first half unwritten ones.
+    const std::string copy =
+        "ld.param.u64 %rd1, [data]; ld.param.u64 %rd6, [out]; mov.u64 %rd4, %rd1; mov.u32 %r1, 0;"
+        "turn: ld.u64 %rd5, [%rd4]; st.global.u64 [%rd6], %rd5; add.u64 %rd6, %rd6, 8;"
+        "mov.u64 %rd4, %rd7; add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 2; @%p1 bra turn;";
+    const std::pair<const char*, std::string> rows[] = {
+        {"mov.b64 %rd7, out; cvta.param.u64 %rd7, %rd7;", ""},
+        {"mov.u64 %rd7, buffer; cvta.shared.u64 %rd7, %rd7; st.shared.u64 [buffer], 5;"
+         "mov.u32 %r2, %cluster_ctarank; xor.b32 %r2, %r2, 1; mapa.u64 %rd7, %rd7, %r2;"
+         "barrier.cluster.arrive; barrier.cluster.wait;",
+         "barrier.cluster.arrive; barrier.cluster.wait;"}};
+    for (const auto& [before, after] : rows) {
+        Watched rig;
+        std::string text = ptx_kernel(".param .u64 data, .param .u64 out", before + copy + after,
+                                      ".shared .align 16 .b8 buffer[64];\n");
+        const bool clusters = !after.empty();
+        if (clusters)
+            text.insert(text.find("\n{"), "\n.explicitcluster .reqnctapercluster 2, 1, 1");
+        const auto module = rig.load(text);
+        const auto data = rig.allocate(8);
+        rig.memory.note_write(data, 4);
+        const auto out = rig.allocate(16);
+        const auto outcome = rig.run(*module, "k", {clusters ? 2u : 1u}, {1}, data, out);
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        CHECK(rig.findings.empty());
+        CHECK(rig.map(out, 16) == "####....########");
+    }
+}
+
 TEST_CASE("check: asynchronous copies read what they copy and no more") {
     Watched rig;
     const auto data = rig.allocate(64);
