@@ -163,11 +163,16 @@ CUresult encode_tiles(const TensorArguments& a, const cuuint32_t* box) {
     return CUDA_SUCCESS;
 }
 
+/// Whether pixels from one corner to the other, along an axis, are at least one.
+bool box_fits(std::uint64_t extent, int lower, int upper) noexcept {
+    return static_cast<std::int64_t>(extent) + upper > lower;
+}
+
 /// Sets the sizes of im2col.
 CUresult set_pixels(const TensorArguments& a, std::uint32_t channels, std::uint32_t pixels,
                     TensorMap& map) {
     if (channels == 0 || channels > most_box || pixels == 0 || pixels > most_pixels ||
-        is_packed(map.element) || !row_fits(a, channels))
+        !row_fits(a, channels))
         return CUDA_ERROR_INVALID_VALUE;
     map.channels = static_cast<std::uint16_t>(channels);
     map.pixels = static_cast<std::uint16_t>(pixels);
@@ -179,6 +184,7 @@ CUresult encode_columns(const TensorArguments& a, const int* lower, const int* u
     TensorMap map;
     if (const CUresult state = start(a, 3, map); state != CUDA_SUCCESS) return state;
     if (lower == nullptr || upper == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (is_packed(map.element)) return CUDA_ERROR_INVALID_VALUE;
     map.mode = TensorMode::im2col;
     const std::uint32_t spatial = a.axes - 2;
     // The corners share 32 bits.
@@ -187,8 +193,7 @@ CUresult encode_columns(const TensorArguments& a, const int* lower, const int* u
     for (std::uint32_t k = 0; k < spatial; ++k) {
         if (lower[k] < -most || lower[k] >= most || upper[k] < -most || upper[k] >= most)
             return CUDA_ERROR_INVALID_VALUE;
-        const auto last = static_cast<std::int64_t>(a.extents[k + 1]) + upper[k];
-        if (last <= lower[k]) return CUDA_ERROR_INVALID_VALUE;
+        if (!box_fits(a.extents[k + 1], lower[k], upper[k])) return CUDA_ERROR_INVALID_VALUE;
         map.lower[k] = static_cast<std::int16_t>(lower[k]);
         map.upper[k] = static_cast<std::int16_t>(upper[k]);
     }
@@ -198,16 +203,34 @@ CUresult encode_columns(const TensorArguments& a, const int* lower, const int* u
     return CUDA_SUCCESS;
 }
 
+/// Whether the wide modes have the swizzle, with what packed elements need besides.
+bool wide_element_fits(const TensorArguments& a, std::uint32_t channels) noexcept {
+    constexpr std::uint32_t all = 128;
+    const auto element = static_cast<TensorElement>(a.type);
+    if (element > TensorElement::u4x16_align8) {
+        if (a.swizzle == CU_TENSOR_MAP_SWIZZLE_64B || channels != all ||
+            !is_multiple(a.extents[0], all))
+            return false;
+    } else if (is_packed(element) && !is_multiple(a.extents[0], 2)) {
+        return false;
+    }
+    return a.swizzle == CU_TENSOR_MAP_SWIZZLE_64B || a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B ||
+           a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B;
+}
+
 CUresult encode_wide_columns(const TensorArguments& a, int lower, int upper, std::uint32_t channels,
                              std::uint32_t pixels, CUtensorMapIm2ColWideMode mode) {
     TensorMap map;
     if (const CUresult state = start(a, 3, map); state != CUDA_SUCCESS) return state;
     constexpr int most = 1 << 15;
     if (lower < -most || lower >= most || upper < -most || upper >= most ||
-        mode > CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128)
+        mode > CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 || !has_newer_maps() ||
+        !wide_element_fits(a, channels) || !box_fits(a.extents[1], lower, upper))
         return CUDA_ERROR_INVALID_VALUE;
     map.mode =
         mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W ? TensorMode::im2col_w : TensorMode::im2col_w_128;
+    // Columns of 128 pixels have no other length.
+    if (map.mode == TensorMode::im2col_w_128) pixels = 128;
     map.lower[0] = static_cast<std::int16_t>(lower);
     map.upper[0] = static_cast<std::int16_t>(upper);
     if (const CUresult state = set_pixels(a, channels, pixels, map); state != CUDA_SUCCESS)

@@ -4,7 +4,6 @@
 #include "emulator/decode/ops/tensor_copy.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace lode::emulator::decode {
 
@@ -12,13 +11,20 @@ namespace {
 
 using ptx::OperandKind;
 
-/// The way in which a copy visits the tensor; nothing if the emulator doesn't know it.
-std::optional<u16> take_mode(Opcode& opcode) {
+/// The flags of the way in which a copy visits the tensor.
+u16 take_mode(Opcode& opcode) {
+    constexpr std::pair<std::string_view, TensorMode> names[] = {
+        {"im2col", TensorMode::im2col},
+        {"im2col_no_offs", TensorMode::im2col},
+        {"im2col::w", TensorMode::im2col_w},
+        {"im2col::w::128", TensorMode::im2col_w_128}};
     opcode.ignore({"tile"});
     if (opcode.take("tile::gather4") || opcode.take("tile::scatter4")) return exec::tensor_gather;
-    if (opcode.take("im2col")) return exec::tensor_im2col;
-    if (opcode.take("im2col_no_offs")) return exec::tensor_im2col;
-    return u16{0};
+    for (const auto& [name, mode] : names) {
+        if (opcode.take(name))
+            return static_cast<u16>(static_cast<u16>(mode) << exec::tensor_mode_shift);
+    }
+    return 0;
 }
 
 u32 take_axes(Opcode& opcode) {
@@ -58,6 +64,7 @@ Slot map_address(Builder& b, const ptx::Operand& map) {
 //   loads:      [to], [map, {…}], [mbarrier]{, {offsets}}{, mask of blocks}{, policy}
 //   stores:     [map, {…}], [from]{, policy}
 //   prefetches: [map, {…}]{, {offsets}}{, policy}
+// For im2col::w and im2col::w::128, {offsets} is {halo, offset}.
 void copy_tensor(Builder& b) {
     using exec::TensorCopy;
     Opcode& opcode = b.opcode();
@@ -79,8 +86,8 @@ void copy_tensor(Builder& b) {
     opcode.ignore({"cta_group::1"});
     const u16 pair = opcode.take("cta_group::2") ? exec::tensor_pair : u16{0};
     const u32 axes = take_axes(opcode);
-    const auto mode = take_mode(opcode);
-    if (!mode || axes == 0) return b.refuse();
+    const u16 mode = take_mode(opcode);
+    if (axes == 0) return b.refuse();
 
     u32 next = loads ? 1 : 0;
     const auto parts = b.list(b.operand(next++));
@@ -102,7 +109,7 @@ void copy_tensor(Builder& b) {
     if (b.refused()) return;
     Op& op = b.emit_access(&exec::copy_tensor, {no_slot, map, shared, barrier, blocks});
     op.flags =
-        static_cast<u16>(static_cast<u16>(what) | *mode | pair | axes << exec::tensor_axes_shift);
+        static_cast<u16>(static_cast<u16>(what) | mode | pair | axes << exec::tensor_axes_shift);
     op.flags2 = reduction;
 }
 

@@ -3,6 +3,8 @@
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/tensor_copy.hpp"
 #include "emulator/exec/ops/bulk.hpp"
+#include "emulator/exec/ops/tensor_pixels.hpp"
+#include "emulator/exec/ops/tensor_swizzle.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 #include "emulator/memory/tensor_map.hpp"
@@ -16,8 +18,6 @@
 namespace lode::emulator::exec {
 
 namespace {
-
-using Coordinates = std::array<i64, most_tensor_axes>;
 
 const Op* wrong_map(WarpContext& c, const Op* op, u32 lane, std::string text) {
     return raise(c, op, lane, Fault::illegal_instruction, std::move(text));
@@ -58,38 +58,8 @@ std::optional<TensorMap> read_map(WarpContext& c, const Op* op, u32 lane, u64 ad
     return std::nullopt;
 }
 
-/// Exchanges the 16-byte chunks of a shared address, or larger ones.
-u32 swizzled(u32 address, TensorSwizzle swizzle) noexcept {
-    const auto exchange = [&](u32 bits, u32 shift, u32 from) {
-        return address ^ ((address >> from & bits) << shift);
-    };
-    switch (swizzle) {
-        case TensorSwizzle::none:
-            return address;
-        case TensorSwizzle::bytes_32:
-            return exchange(1, 4, 7);
-        case TensorSwizzle::bytes_64:
-            return exchange(3, 4, 7);
-        case TensorSwizzle::bytes_128:
-            return exchange(7, 4, 7);
-        case TensorSwizzle::bytes_128_atom_32:
-            return exchange(3, 5, 7);
-        case TensorSwizzle::bytes_128_atom_32_flip_8:
-            return exchange(3, 5, 7) ^ ((address >> 7 & 1) << 3);
-        case TensorSwizzle::bytes_128_atom_64:
-            return exchange(1, 6, 7);
-    }
-    return address;
-}
-
 /// What fills elements outside of the tensor; an H200 repeats one pattern whatever their size.
 constexpr u64 nan_filling = 0x7ff7'7ff7'7ff7'7ff7;
-
-/// Bytes from one row of a box to the next in shared memory; 0 if rows are dense.
-u32 row_pitch(TensorSwizzle swizzle) noexcept {
-    constexpr u32 pitches[] = {0, 32, 64, 128, 128, 128, 128};
-    return pitches[static_cast<u8>(swizzle)];
-}
 
 /// A .f32 number as .tf32: rounded to 11 bits to nearest even.
 u32 rounded_to_tf32(u32 value) noexcept {
@@ -178,22 +148,22 @@ public:
     }
 
     /// Pixels of a tensor in order of their coordinates, each shifted by the offsets.
-    bool column(Coordinates at, const std::array<i64, 3>& offsets) {
-        const u32 last = map_.axes - 1u;  // The images.
-        for (u32 pixel = 0; pixel < map_.pixels; ++pixel) {
-            Coordinates place = at;
-            for (u32 axis = 1; axis < last; ++axis)
+    bool column(const Coordinates& at, const std::array<i64, 3>& offsets) {
+        PixelWalk walk(map_, at);
+        for (u32 pixel = 0; pixel < map_.pixels; ++pixel, walk.advance()) {
+            Coordinates place = walk.at();
+            for (u32 axis = 1; axis < map_.axes - 1u; ++axis)
                 place[axis] += offsets[axis - 1];
             if (!move_row(place, map_.channels, 1)) return false;
-            at[1] += step(1);
-            for (u32 axis = 1; axis < last; ++axis) {
-                const i64 end = i64{map_.last_coordinate[axis]} + 1 + map_.upper[axis - 1];
-                if (at[axis] < end) break;
-                at[axis] = map_.lower[axis - 1];
-                at[axis + 1] += axis + 1 < last ? step(axis + 1) : 1;
-            }
         }
         return true;
+    }
+
+    /// The same along W alone, with a halo.
+    bool wide_column(const Coordinates& at, const WideOperands& operands) {
+        return each_wide_pixel(map_, at, operands, [&](const Coordinates& pixel) {
+            return move_row(pixel, map_.channels, 1);
+        });
     }
 
     /// Keeps what the race check wants to know.
@@ -380,18 +350,19 @@ TensorOperands operands_of(const WarpContext& c, const Op* op, u32 lane) {
 /// What is wrong with a map for an instruction, as the rest of "uses a tensor map …".
 std::string mismatch(const TensorMap& map, const Op* op, TensorCopy what) {
     const u32 axes = (op->flags & (tensor_pair - 1)) >> tensor_axes_shift;
+    const TensorMode mode = tensor_mode(op->flags);
     const bool loads = what == TensorCopy::load || what == TensorCopy::prefetch;
-    const bool is_tile = (op->flags & (tensor_im2col | tensor_gather)) == 0;
-    if (is_packed(map.element) && !(loads && is_tile))
-        return "of packed elements, which the emulator copies only from tiles";
-    const bool slices = map.interleave != TensorInterleave::none;
-    if (slices && (map.axes < 3 || (op->flags & (tensor_im2col | tensor_gather)) != 0))
+    const bool is_tile = mode == TensorMode::tile && (op->flags & tensor_gather) == 0;
+    const bool is_wide = mode >= TensorMode::im2col_w;
+    if (is_packed(map.element) && !(loads && (is_tile || is_wide)))
+        return "of packed elements, which the emulator only loads, from tiles and wide im2col";
+    if (map.interleave != TensorInterleave::none && (map.axes < 3 || !is_tile))
         return "of interleaved elements, which the emulator copies only as tiles";
     if (map.axes != axes)
         return fmt::format("of {} dimensions in an instruction for {}", map.axes, axes);
-    const bool im2col = (op->flags & tensor_im2col) != 0;
-    if (im2col != (map.mode == TensorMode::im2col))
-        return im2col ? "for tiles in the mode im2col" : "for im2col in the mode for tiles";
+    if (mode != map.mode)
+        return fmt::format("for {} in an instruction for {}", tensor_mode_name(map.mode),
+                           tensor_mode_name(mode));
     if (what != TensorCopy::reduce ||
         reduction_type(map.element, static_cast<AtomicOp>(op->flags2)))
         return {};
@@ -425,6 +396,16 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
               fmt::format("stores a tensor's box at the negative coordinate {}", *below));
         return false;
     }
+    const WideOperands wide{operands.offsets[0], operands.offsets[1]};
+    const bool is_wide = map.mode >= TensorMode::im2col_w;
+    if (is_wide) {
+        const bool is_moved = what != TensorCopy::prefetch;
+        std::string wrong = wrong_wide_column(map, operands.at, wide, is_moved);
+        if (!wrong.empty()) {
+            raise(c, op, lane, Fault::illegal_instruction, std::move(wrong));
+            return false;
+        }
+    }
     TensorMove move(c, op, lane, map, what);
     move.set_shared(shared);
     move.set_reduction(static_cast<AtomicOp>(op->flags2));
@@ -433,7 +414,9 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     if ((op->flags & tensor_gather) != 0) {
         fine = move.rows(operands.at[0],
                          {operands.at[1], operands.at[2], operands.at[3], operands.at[4]});
-    } else if ((op->flags & tensor_im2col) != 0) {
+    } else if (is_wide) {
+        fine = move.wide_column(operands.at, wide);
+    } else if (map.mode == TensorMode::im2col) {
         fine = move.column(operands.at, operands.offsets);
     } else {
         fine = move.tile(operands.at);

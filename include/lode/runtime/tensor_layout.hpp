@@ -109,7 +109,7 @@ struct Im2colTensor {
 
 /// How cuTensorMapEncodeIm2colWide moves along W.
 enum class Im2colWideMode : std::uint8_t {
-    w = 0,      ///< By the number of pixels in the instruction.
+    w = 0,      ///< By pixels_per_column pixels.
     w_128 = 1,  ///< By 128 pixels.
 };
 

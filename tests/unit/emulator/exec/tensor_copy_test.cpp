@@ -1,7 +1,6 @@
 // Tensor copies on the executor: maps in every space, changes of maps by kernels, copies to several
 // blocks, prefetches and faults. tests/gpu/tensor_copy_test.cpp compares bytes with a GPU's.
-#include "emulator/memory/tensor_map.hpp"
-#include "tests/unit/emulator/exec/support.hpp"
+#include "tests/unit/emulator/exec/tensor_maps.hpp"
 
 #include <numeric>
 
@@ -12,10 +11,6 @@ using namespace lode::emulator::exec;
 using namespace lode::emulator::exec::testing;
 
 namespace {
-
-struct alignas(64) MapBytes {
-    std::uint8_t bytes[128] = {};
-};
 
 /// A plane of 16 x 8 words, in boxes of 8 x 4.
 TensorMap words_at(std::uint64_t address) {
@@ -28,12 +23,6 @@ TensorMap words_at(std::uint64_t address) {
     map.box = {8, 4};
     map.steps = {1, 1};
     return map;
-}
-
-MapBytes bytes_of(const TensorMap& map) {
-    MapBytes made;
-    std::memcpy(made.bytes, &map, sizeof map);
-    return made;
 }
 
 const std::string issue =
@@ -206,19 +195,6 @@ TEST_CASE("tensor copies: what a device can't do is a fault") {
     large.strides[0] = std::uint64_t{1} << 34;
     const auto past = run(large, issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
     CHECK(past.fault == Fault::illegal_address);
-    const auto refused = rig.load(
-        [&] {
-            std::string text = loading(
-                by_address, "ld.param.u64 %rd1, [map];\n",
-                "mov.u16 %rs1, 0;\ncp.async.bulk.tensor.3d.shared::cluster.global.im2col::w."
-                "mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r3}], [%r4], {%rs1, "
-                "%rs1};\n");
-            text.replace(text.find("sm_90"), 5, "sm_100a");
-            return text;
-        }(),
-        10, 0);
-    REQUIRE(refused->refusal("k") != nullptr);
-    CHECK(refused->refusal("k")->message.find("im2col::w") != std::string::npos);
 }
 
 TEST_CASE("tensor copies: packed elements get gaps, which the mbarrier doesn't count") {
