@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -248,9 +249,12 @@ double WgmmaTile::cycles(const Problem& problem, std::uint32_t parts,
     const double waiting = cluster() > 2 ? 1.1 : cluster() > 1 ? 1.05 : 1;
     const double arriving = split_k ? 2.3 * requested : 2.05 * (tile_m() + columns);
     double step = std::max(area / 32 * waiting, arriving);
-    // Rows that don't start at multiples of 128 bytes are requested as two lines.
+    // Rows that don't start at multiples of 128 bytes are requested as two lines, which take two
+    // cycles each.
     const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
-    if (pitches * product.in.bytes % 128 != 0) step = std::max(step, 3.8 * requested);
+    const double at_lines =
+        static_cast<double>(std::gcd(pitches * product.in.bytes, std::uint64_t{128})) / 128;
+    step = std::max(step, 2 * (2 - at_lines) * requested);
     const double steps = std::ceil(static_cast<double>(steps_of(problem, product)) / parts);
     return steps * step + (parts > 1 ? 6000 + 0.1 * parts * area : 0);
 }
