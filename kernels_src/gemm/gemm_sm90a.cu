@@ -108,8 +108,15 @@ struct Writer {
 
 /// A consumer's part of a tile, as elements of C that aren't written yet.
 struct Packed {
-    static constexpr unsigned across = tile_n / box_columns;
+    static constexpr unsigned across = (tile_n + box_columns - 1) / box_columns;
     static constexpr unsigned boxes = blocks * across;
+
+    /// The first column of a box in the tile. The last box of a tile whose columns aren't a
+    /// multiple of a box's overlaps with the one before, and writes the same elements there.
+    [[nodiscard]] __device__ static constexpr unsigned column_of(unsigned box) {
+        const unsigned first = box % across * box_columns;
+        return first + box_columns <= tile_n ? first : tile_n - box_columns;
+    }
 
     unsigned words[boxes][16];
     unsigned row;  // Of the warp's first box.
@@ -122,11 +129,11 @@ struct Packed {
         column = origin.n;
 #pragma unroll
         for (unsigned i = 0; i < boxes; ++i)
-            pack(words[i], d[i / across] + i % across * 32, row + i / across * 64,
-                 column + i % across * box_columns, epilogue);
+            pack(words[i], d[i / across] + column_of(i) / 2, row + i / across * 64,
+                 column + column_of(i), epilogue);
     }
     __device__ void write(unsigned i, Writer& writer) const {
-        writer.write(words[i], row + i / across * 64, column + i % across * box_columns);
+        writer.write(words[i], row + i / across * 64, column + column_of(i));
     }
     /// Writes all through the consumer's rows of A in the ring, whose last products are done:
     /// nothing else is copied to them.
@@ -136,7 +143,7 @@ struct Packed {
         for (unsigned i = 0; i < boxes; ++i) {
             const unsigned box = rows_of_a + i % across * stage_bytes + i / across * block_bytes +
                                  threadIdx.x % group_size / 32 * box_bytes;
-            writer.write(words[i], row + i / across * 64, column + i % across * box_columns, box);
+            writer.write(words[i], row + i / across * 64, column + column_of(i), box);
         }
     }
 };

@@ -44,6 +44,7 @@ struct WgmmaTile {
     std::uint32_t rows = 64;
     std::uint32_t consumers = 2;
     std::uint32_t stages = 4;
+    std::uint32_t boxes = 2;
     std::uint32_t cluster_m = 2;
     std::uint32_t cluster_n = 1;
     bool split_k = false;
@@ -58,10 +59,14 @@ struct WgmmaTile {
     [[nodiscard]] std::uint32_t threads() const noexcept { return 128 * (1 + consumers); }
     [[nodiscard]] std::uint32_t a_box_rows() const noexcept { return tile_m() / cluster_n; }
     [[nodiscard]] std::uint32_t b_box_rows() const noexcept { return columns / cluster_m; }
-    /// Dynamic shared memory: the ring, two boxes of C for each warp of a consumer, alignment.
+    /// Dynamic shared memory: the ring, boxes of C for each warp of a consumer, alignment.
     [[nodiscard]] std::uint32_t shared_bytes() const noexcept {
-        return stages * (tile_m() + columns) * 128 + consumers * 4 * 2 * 2048 + 1024;
+        return stages * (tile_m() + columns) * 128 + consumers * 4 * boxes * 2048 + 1024;
     }
+    /// About how many clusters run at a time. Those of more than two blocks leave some
+    /// multiprocessors idle.
+    [[nodiscard]] std::uint32_t resident_clusters(
+        const VariantDeviceProperties& properties) const noexcept;
     /// Tiles of the whole product, in clusters.
     [[nodiscard]] std::uint32_t clusters(const Problem& problem) const noexcept;
     /// Parts of k: 1 without split_k.

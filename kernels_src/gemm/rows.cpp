@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -164,7 +165,8 @@ bool supports(const VariantRow& row, const Product& product) {
     if (row.name == "wmma") return !mn_major && &product.in == &float16;
     // Boxes of an MN-major matrix are 64 wide.
     const WgmmaTile* const tile = tile_of(row);
-    return tile == nullptr || !product.b_n_major || tile->b_box_rows() % 64 == 0;
+    return tile == nullptr || ((!product.a_m_major || tile->a_box_rows() % 64 == 0) &&
+                               (!product.b_n_major || tile->b_box_rows() % 64 == 0));
 }
 
 }  // namespace
@@ -207,14 +209,21 @@ std::uint32_t WgmmaTile::parts(const Problem& problem, const VariantDeviceProper
     return best;
 }
 
+std::uint32_t WgmmaTile::resident_clusters(
+    const VariantDeviceProperties& properties) const noexcept {
+    const auto multiprocessors =
+        static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
+    // Of four blocks, 132 multiprocessors hold 30 clusters at a time.
+    const auto usable = cluster() > 2 ? multiprocessors * 91 / 100 : multiprocessors;
+    return std::max(usable / cluster(), 1U);
+}
+
 LaunchShape WgmmaTile::shape(const Problem& problem, const VariantDeviceProperties& properties,
                              const Product& product) const {
-    const auto most = static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
-    const auto resident = std::max(most / cluster(), 1U);
     const auto parts_of_k = parts(problem, properties, product);
     // Blocks that share k have one tile.
-    const auto used =
-        split_k ? clusters(problem) * parts_of_k : std::min(clusters(problem), resident);
+    const auto used = split_k ? clusters(problem) * parts_of_k
+                              : std::min(clusters(problem), resident_clusters(properties));
     return {.grid = {used * cluster()},
             .block = {threads()},
             .dynamic_shared_bytes = shared_bytes(),
@@ -237,24 +246,24 @@ double WgmmaTile::cycles(const Problem& problem, std::uint32_t parts,
     // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
     // others; a row's 128 bytes take two cycles to arrive. Blocks that share tiles have parts of k
     // of their own, and don't find them in the L2 cache.
-    const double waiting = cluster() > 1 ? 1.05 : 1;
+    const double waiting = cluster() > 2 ? 1.1 : cluster() > 1 ? 1.05 : 1;
     const double arriving = split_k ? 2.3 * requested : 2.05 * (tile_m() + columns);
     double step = std::max(area / 32 * waiting, arriving);
-    // Rows that don't start at multiples of 128 bytes are requested as two lines.
+    // Rows that don't start at multiples of 128 bytes are requested as two lines, which take two
+    // cycles each.
     const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
-    if (pitches * product.in.bytes % 128 != 0) step = std::max(step, 3.1 * requested);
+    const double at_lines =
+        static_cast<double>(std::gcd(pitches * product.in.bytes, std::uint64_t{128})) / 128;
+    step = std::max(step, 2 * (2 - at_lines) * requested);
     const double steps = std::ceil(static_cast<double>(steps_of(problem, product)) / parts);
     return steps * step + (parts > 1 ? 6000 + 0.1 * parts * area : 0);
 }
 
 double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,
                            const Product& product) const {
-    const double multiprocessors = std::max(properties.multiprocessors, 1);
-    // Clusters of more than two don't fill all multiprocessors.
-    const double usable = cluster() > 2 ? multiprocessors * 0.78 : multiprocessors;
-    const double resident = std::max(1.0, std::floor(usable / cluster()));
     const auto parts_of_k = parts(problem, properties, product);
-    const double turns = std::ceil(clusters(problem) * parts_of_k / resident);
+    const double turns =
+        ceil_div(std::uint64_t{clusters(problem)} * parts_of_k, resident_clusters(properties));
     return turns * cycles(problem, parts_of_k, product) + (cluster() > 1 ? 1800 : 0);
 }
 
@@ -268,6 +277,7 @@ std::vector<Definition> WgmmaTile::definitions() const {
     add("LODE_GEMM_ROWS", rows, defaults.rows);
     add("LODE_GEMM_CONSUMERS", consumers, defaults.consumers);
     add("LODE_GEMM_STAGES", stages, defaults.stages);
+    add("LODE_GEMM_BOXES", boxes, defaults.boxes);
     add("LODE_GEMM_CLUSTER_M", cluster_m, defaults.cluster_m);
     add("LODE_GEMM_CLUSTER_N", cluster_n, defaults.cluster_n);
     add("LODE_GEMM_SPLIT_K", split_k ? 1 : 0, defaults.split_k ? 1 : 0);

@@ -118,6 +118,7 @@ __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, 
     LODE_NAMES_32                                                                             \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
     "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LODE_NAMES_72 LODE_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define LODE_NAMES_96                                                                         \
     LODE_NAMES_64                                                                             \
     ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, " \
@@ -161,11 +162,13 @@ __device__ void multiply(float* d, unsigned long long a, unsigned long long b, i
     }
 #define LODE_SUMS_32 LODE_32(0)
 #define LODE_SUMS_64 LODE_SUMS_32, LODE_32(32)
+#define LODE_SUMS_72 LODE_SUMS_64, LODE_8(64)
 #define LODE_SUMS_96 LODE_SUMS_64, LODE_32(64)
 #define LODE_SUMS_128 LODE_SUMS_96, LODE_32(96)
 
 LODE_PRODUCT(64, LODE_NAMES_32, LODE_SUMS_32, "%32", "%33", "%34", "%35", "%36")
 LODE_PRODUCT(128, LODE_NAMES_64, LODE_SUMS_64, "%64", "%65", "%66", "%67", "%68")
+LODE_PRODUCT(144, LODE_NAMES_72, LODE_SUMS_72, "%72", "%73", "%74", "%75", "%76")
 LODE_PRODUCT(192, LODE_NAMES_96, LODE_SUMS_96, "%96", "%97", "%98", "%99", "%100")
 LODE_PRODUCT(256, LODE_NAMES_128, LODE_SUMS_128, "%128", "%129", "%130", "%131", "%132")
 

@@ -1,9 +1,10 @@
 // The shape of the product by wgmma, and where the tiles of a block are. Definitions choose it:
 //
-//     LODE_GEMM_COLUMNS      of a tile: 64, 128, 192 or 256
+//     LODE_GEMM_COLUMNS      of a tile: 64, 128, 144, 192 or 256
 //     LODE_GEMM_ROWS         of a consumer: 64 or 128
 //     LODE_GEMM_CONSUMERS    warpgroups
 //     LODE_GEMM_STAGES       of the ring
+//     LODE_GEMM_BOXES        of C for each warp: 2 if one is to be filled while the other is copied
 //     LODE_GEMM_CLUSTER_M, _N   tiles of a cluster; its blocks share rows of A and of B
 //     LODE_GEMM_SPLIT_K      1 if blocks share tiles: each multiplies a part of k, and the last to
 //                            finish adds up their sums, which go through the workspace. The grid
@@ -29,6 +30,9 @@
 #endif
 #ifndef LODE_GEMM_STAGES
 #define LODE_GEMM_STAGES 4
+#endif
+#ifndef LODE_GEMM_BOXES
+#define LODE_GEMM_BOXES 2
 #endif
 #ifndef LODE_GEMM_CLUSTER_M
 #define LODE_GEMM_CLUSTER_M 2
@@ -68,7 +72,7 @@ constexpr unsigned ring_alignment = 1024;  // The swizzle pattern repeats after 
 constexpr unsigned box_columns = 64;       // Of C.
 constexpr unsigned box_rows = 16;
 constexpr unsigned box_bytes = box_rows * row_bytes;
-constexpr unsigned warp_boxes = 2;  // A warp fills one while the other is copied.
+constexpr unsigned warp_boxes = LODE_GEMM_BOXES;
 
 constexpr unsigned a_box = tile_m / cluster_n;  // Rows of a box.
 constexpr unsigned b_box = tile_n / cluster_m;

@@ -15,6 +15,7 @@
 
 using lode::Arch;
 using lode::ComputeCapability;
+using lode::Problem;
 using lode::kernels::FamilyEntry;
 
 namespace {
@@ -149,6 +150,36 @@ TEST_CASE("kernel families: the best row by device") {
         CAPTURE(row.device);
         const auto& family = lode::kernels::find(row.family)->family;
         const auto choice = lode::select(family, properties_of_cc(row.device));
+        REQUIRE(choice);
+        CHECK(family.rows[choice->row].name == row.chosen);
+    }
+}
+
+TEST_CASE("kernel families: the best row of a product by problem, as measured on H200s") {
+    struct Row {
+        Problem problem;
+        const char* chosen;
+    };
+    constexpr Row rows[] = {{{512, 512, 512}, "wgmma_64x64"},
+                            {{1024, 1024, 1024}, "wgmma_64x128"},
+                            {{1000, 1016, 1032}, "wgmma_64x128_pair"},
+                            {{512, 512, 16384}, "wgmma_64x128_split"},
+                            {{600, 3000, 1208}, "wgmma_128x128_quad_n"},
+                            {{1200, 1200, 1208}, "wgmma_128x128_square"},
+                            {{1000, 2000, 3000}, "wgmma_128x144_square"},
+                            {{2000, 1000, 3000}, "wgmma_128x144_quad"},
+                            {{1024, 2160, 4096}, "wgmma_128x144_quad"},
+                            {{3000, 5000, 2000}, "wgmma_128x192"},
+                            {{4000, 4000, 4008}, "wgmma"},
+                            {{8192, 8192, 8192}, "wgmma_single"}};
+    auto properties = properties_of_cc(90);
+    properties.multiprocessors = 132;
+    const auto& family = lode::kernels::find("gemm_bf16")->family;
+    for (const auto& row : rows) {
+        CAPTURE(row.problem.x);
+        CAPTURE(row.problem.y);
+        CAPTURE(row.problem.z);
+        const auto choice = lode::select(family, properties, {.problem = row.problem});
         REQUIRE(choice);
         CHECK(family.rows[choice->row].name == row.chosen);
     }
