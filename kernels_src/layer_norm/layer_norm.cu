@@ -42,21 +42,44 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-// A row for each warp, in registers: up to 512 columns, a multiple of 4; addresses are multiples of
+// A row for each warp, in registers: up to 256 columns, a multiple of 4; addresses are multiples of
 // 16. Blocks of one short row each would not be started fast enough.
-extern "C" __global__ void __launch_bounds__(256)
+namespace {
+template <unsigned most>
+__device__ void layer_norm_of_warp(const float* __restrict__ from, float* __restrict__ to,
+                                   const float* __restrict__ scales,
+                                   const float* __restrict__ shifts, float epsilon,
+                                   unsigned columns) {
+    const Share<most> share(from, columns / 4, threadIdx.x % 32, 32);
+    share.finish(to, share.over_warp(), epsilon, scales, shifts);
+}
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
     layer_norm_warps(const float* __restrict__ from, float* __restrict__ to,
                      const float* __restrict__ scales, const float* __restrict__ shifts,
                      float epsilon, unsigned rows, unsigned columns) {
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
     const unsigned long long start = static_cast<unsigned long long>(row) * columns;
-    const Share<4> share(from + start, columns / 4, threadIdx.x % 32, 32);
-    share.finish(to + start, share.over_warp(), epsilon, scales, shifts);
+    if (columns <= 128)
+        layer_norm_of_warp<1>(from + start, to + start, scales, shifts, epsilon, columns);
+    else
+        layer_norm_of_warp<2>(from + start, to + start, scales, shifts, epsilon, columns);
 }
 
-// A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses
+// A row for each block, in registers: up to 8 columns for each thread, a multiple of 4; addresses
 // are multiples of 16.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_registers_narrow(const float* __restrict__ from, float* __restrict__ to,
+                                const float* __restrict__ scales, const float* __restrict__ shifts,
+                                float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const Share<2> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+}
+
+// Up to 16 columns for each thread.
 extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
                          const float* __restrict__ scales, const float* __restrict__ shifts,

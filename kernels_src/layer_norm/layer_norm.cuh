@@ -63,14 +63,62 @@ __device__ inline float scale_of(const Moments& row, float epsilon) {
     return rsqrtf(row.squares / row.count + epsilon);
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+/// A policy: what is accessed with it leaves the L2 cache first.
+__device__ inline unsigned long long leaves_first() {
+    unsigned long long policy = 0;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+#endif
+
+/// Reads what nobody reads again.
+__device__ inline float4 load_once(const float4* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from), "l"(leaves_first()));
+    return v;
+#else
+    return __ldcs(from);
+#endif
+}
+
+/// Reads what every row reads: it leaves the first-level cache last.
+__device__ inline float4 load_often(const float4* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float4 v;
+    asm volatile("ld.global.nc.L1::evict_last.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from));
+    return v;
+#else
+    return __ldg(from);
+#endif
+}
+
+/// Writes what nobody reads soon.
+__device__ inline void store_once(float4* to, const float4& v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile(
+        "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+        "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(leaves_first())
+        : "memory");
+#else
+    __stcs(to, v);
+#endif
+}
+
 /// Vector `index` of a row, normalized: the scales and shifts are read by all rows, the row once.
 __device__ inline void store(float* row, unsigned index, const float4& v, float mean, float scale,
                              const float* __restrict__ scales, const float* __restrict__ shifts) {
-    const float4 a = __ldg(reinterpret_cast<const float4*>(scales) + index);
-    const float4 b = __ldg(reinterpret_cast<const float4*>(shifts) + index);
-    __stcs(reinterpret_cast<float4*>(row) + index,
-           make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
-                       fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
+    const float4 a = load_often(reinterpret_cast<const float4*>(scales) + index);
+    const float4 b = load_often(reinterpret_cast<const float4*>(shifts) + index);
+    store_once(
+        reinterpret_cast<float4*>(row) + index,
+        make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
+                    fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
 }
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
@@ -84,7 +132,7 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? __ldcs(wide + at) : make_float4(0, 0, 0, 0);
+            v_[i] = at < vectors ? load_once(wide + at) : make_float4(0, 0, 0, 0);
         }
     }
 

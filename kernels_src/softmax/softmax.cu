@@ -39,16 +39,27 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-// A row for each warp, in registers: up to 512 columns, a multiple of 4; addresses are multiples of
+// A row for each warp, in registers: up to 256 columns, a multiple of 4; addresses are multiples of
 // 16. Blocks of one short row each would not be started fast enough.
-extern "C" __global__ void __launch_bounds__(256)
+namespace {
+template <unsigned most>
+__device__ void softmax_of_warp(const float* __restrict__ from, float* __restrict__ to,
+                                unsigned columns) {
+    Share<most> share(from, columns / 4, threadIdx.x % 32, 32);
+    share.finish(to, share.over_warp());
+}
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
     softmax_warps(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                   unsigned columns) {
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
     const unsigned long long start = static_cast<unsigned long long>(row) * columns;
-    Share<4> share(from + start, columns / 4, threadIdx.x % 32, 32);
-    share.finish(to + start, share.over_warp());
+    if (columns <= 128)
+        softmax_of_warp<1>(from + start, to + start, columns);
+    else
+        softmax_of_warp<2>(from + start, to + start, columns);
 }
 
 // A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses

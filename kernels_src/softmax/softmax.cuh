@@ -57,9 +57,43 @@ __device__ inline Part over_block(Part of_warp) {
     return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : Part());
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+/// A policy: what is accessed with it leaves the L2 cache first.
+__device__ inline unsigned long long leaves_first() {
+    unsigned long long policy = 0;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+#endif
+
+/// Reads what nobody reads again.
+__device__ inline float4 load_once(const float4* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from), "l"(leaves_first()));
+    return v;
+#else
+    return __ldcs(from);
+#endif
+}
+
+/// Writes what nobody reads soon.
+__device__ inline void store_once(float4* to, const float4& v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile(
+        "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+        "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(leaves_first())
+        : "memory");
+#else
+    __stcs(to, v);
+#endif
+}
+
 /// Vector `index` of a row, which nobody reads soon.
 __device__ inline void store(float* row, unsigned index, const float4& vector) {
-    __stcs(reinterpret_cast<float4*>(row) + index, vector);
+    store_once(reinterpret_cast<float4*>(row) + index, vector);
 }
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
@@ -73,7 +107,8 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? __ldcs(wide + at) : make_float4(lowest, lowest, lowest, lowest);
+            v_[i] =
+                at < vectors ? load_once(wide + at) : make_float4(lowest, lowest, lowest, lowest);
         }
     }
 
@@ -102,8 +137,9 @@ public:
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first_ + i * threads_;
             if (at < vectors_)
-                store(row, at, make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale,
-                                           v_[i].w * scale));
+                store(row, at,
+                      make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale,
+                                  v_[i].w * scale));
         }
     }
 
