@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     // Backwards: what was read last is in the caches still.
     const unsigned last = (vectors - 1 - threadIdx.x) / blockDim.x * blockDim.x + threadIdx.x;
     for (unsigned i = last;; i -= blockDim.x) {
-        store(to + start, i, __ldcs(wide + i), part.mean, scale, scales, shifts);
+        store<Streaming>(to + start, i, __ldcs(wide + i), part.mean, scale, scales, shifts);
         if (i < blockDim.x) break;
     }
 }
@@ -50,7 +50,7 @@ __device__ void layer_norm_of_warp(const float* __restrict__ from, float* __rest
                                    const float* __restrict__ scales,
                                    const float* __restrict__ shifts, float epsilon,
                                    unsigned columns) {
-    const Share<most> share(from, columns / 4, threadIdx.x % 32, 32);
+    const Share<most, EvictFirst> share(from, columns / 4, threadIdx.x % 32, 32);
     share.finish(to, share.over_warp(), epsilon, scales, shifts);
 }
 }  // namespace
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                                 const float* __restrict__ scales, const float* __restrict__ shifts,
                                 float epsilon, unsigned rows, unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<2> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    const Share<2, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }
 
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(1024)
                          const float* __restrict__ scales, const float* __restrict__ shifts,
                          float epsilon, unsigned rows, unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<4> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    const Share<4, Streaming> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }
 
@@ -95,6 +95,6 @@ extern "C" __global__ void __launch_bounds__(1024)
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<8> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    const Share<8, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }

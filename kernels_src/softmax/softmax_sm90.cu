@@ -39,7 +39,8 @@ public:
         }
 #pragma unroll
         for (unsigned i = 0; i < half; ++i)
-            v_[i] = has(i) ? load_once(wide + at(i)) : make_float4(lowest, lowest, lowest, lowest);
+            v_[i] = has(i) ? EvictFirst::load(wide + at(i))
+                           : make_float4(lowest, lowest, lowest, lowest);
     }
 
     /// The warp's part. The registers then hold exp(x - largest of the warp).
@@ -77,7 +78,8 @@ public:
         for (unsigned i = 0; i < 2 * half; ++i) {
             if (!has(i)) continue;
             const float4 v = i < half ? v_[i % half] : exponentials(shared_[i % half * blockDim.x]);
-            store(row, at(i), make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale));
+            EvictFirst::store(reinterpret_cast<float4*>(row) + at(i),
+                              make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale));
         }
     }
 

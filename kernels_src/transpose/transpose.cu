@@ -4,27 +4,6 @@ namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-/// A policy: what is accessed with it leaves the L2 cache first.
-__device__ unsigned long long leaves_first() {
-    unsigned long long policy = 0;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
-#endif
-
-/// Writes what nobody reads soon.
-__device__ void store_once(float* to, const float4& v) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile(
-        "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-        "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(leaves_first())
-        : "memory");
-#else
-    __stcs(reinterpret_cast<float4*>(to), v);
-#endif
-}
-
 /// Reads what nobody reads again.
 __device__ float load_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -128,9 +107,9 @@ extern "C" __global__ void __launch_bounds__(512)
     for (unsigned j = 0; j < side; j += lines) {
         const unsigned y = threadIdx.y + j;
         if (top + x < rows && left + y < columns)
-            store_once(
-                to + static_cast<unsigned long long>(left + y) * rows + top + x,
-                make_float4(staged[x][y], staged[x + 1][y], staged[x + 2][y], staged[x + 3][y]));
+            __stcs(reinterpret_cast<float4*>(to + static_cast<unsigned long long>(left + y) * rows +
+                                             top + x),
+                   make_float4(staged[x][y], staged[x + 1][y], staged[x + 2][y], staged[x + 3][y]));
     }
 }
 
@@ -174,8 +153,8 @@ extern "C" __global__ void __launch_bounds__(512)
     for (unsigned i = 0; i < side; i += 4 * lanes) {
         const unsigned y = first + i + 4 * lane;
         if (top + y + 4 <= rows) {
-            store_once(line + y, make_float4(staged[y][x], staged[y + 1][x], staged[y + 2][x],
-                                             staged[y + 3][x]));
+            __stcs(reinterpret_cast<float4*>(line + y),
+                   make_float4(staged[y][x], staged[y + 1][x], staged[y + 2][x], staged[y + 3][x]));
         } else {
             for (unsigned e = y; e < y + 4 && top + e < rows; ++e)
                 __stcs(line + e, staged[e][x]);
