@@ -37,32 +37,55 @@ extern "C" __global__ void __launch_bounds__(1024)
     // Backwards: what was read last is in the caches still.
     const unsigned last = (vectors - 1 - threadIdx.x) / blockDim.x * blockDim.x + threadIdx.x;
     for (unsigned i = last;; i -= blockDim.x) {
-        store(to + start, i, __ldcs(wide + i), part.mean, scale, scales, shifts);
+        store<Streaming>(to + start, i, __ldcs(wide + i), part.mean, scale, scales, shifts);
         if (i < blockDim.x) break;
     }
 }
 
-// A row for each warp, in registers: up to 512 columns, a multiple of 4; addresses are multiples of
+// A row for each warp, in registers: up to 256 columns, a multiple of 4; addresses are multiples of
 // 16. Blocks of one short row each would not be started fast enough.
-extern "C" __global__ void __launch_bounds__(256)
+namespace {
+template <unsigned most>
+__device__ void layer_norm_of_warp(const float* __restrict__ from, float* __restrict__ to,
+                                   const float* __restrict__ scales,
+                                   const float* __restrict__ shifts, float epsilon,
+                                   unsigned columns) {
+    const Share<most, EvictFirst> share(from, columns / 4, threadIdx.x % 32, 32);
+    share.finish(to, share.over_warp(), epsilon, scales, shifts);
+}
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
     layer_norm_warps(const float* __restrict__ from, float* __restrict__ to,
                      const float* __restrict__ scales, const float* __restrict__ shifts,
                      float epsilon, unsigned rows, unsigned columns) {
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
     const unsigned long long start = static_cast<unsigned long long>(row) * columns;
-    const Share<4> share(from + start, columns / 4, threadIdx.x % 32, 32);
-    share.finish(to + start, share.over_warp(), epsilon, scales, shifts);
+    if (columns <= 128)
+        layer_norm_of_warp<1>(from + start, to + start, scales, shifts, epsilon, columns);
+    else
+        layer_norm_of_warp<2>(from + start, to + start, scales, shifts, epsilon, columns);
 }
 
-// A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses
+// A row for each block, in registers: up to 8 columns for each thread, a multiple of 4; addresses
 // are multiples of 16.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_registers_narrow(const float* __restrict__ from, float* __restrict__ to,
+                                const float* __restrict__ scales, const float* __restrict__ shifts,
+                                float epsilon, unsigned rows, unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const Share<2, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+}
+
+// Up to 16 columns for each thread.
 extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
                          const float* __restrict__ scales, const float* __restrict__ shifts,
                          float epsilon, unsigned rows, unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<4> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    const Share<4, Streaming> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }
 
@@ -72,6 +95,6 @@ extern "C" __global__ void __launch_bounds__(1024)
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<8> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    const Share<8, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }

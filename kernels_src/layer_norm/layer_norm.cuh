@@ -63,19 +63,59 @@ __device__ inline float scale_of(const Moments& row, float epsilon) {
     return rsqrtf(row.squares / row.count + epsilon);
 }
 
+/// Accesses with the streaming hints.
+struct Streaming {
+    __device__ static float4 load(const float4* from) { return __ldcs(from); }
+    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+};
+
+/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+struct EvictFirst {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    __device__ static unsigned long long policy() {
+        unsigned long long policy = 0;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        return policy;
+    }
+    __device__ static float4 load(const float4* from) {
+        float4 v;
+        asm volatile(
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+            : "l"(from), "l"(policy()));
+        return v;
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        asm volatile(
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            : "memory");
+    }
+#else
+    __device__ static float4 load(const float4* from) {
+        return __ldcs(from);
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        __stcs(to, v);
+    }
+#endif
+};
+
 /// Vector `index` of a row, normalized: the scales and shifts are read by all rows, the row once.
-__device__ inline void store(float* row, unsigned index, const float4& v, float mean, float scale,
-                             const float* __restrict__ scales, const float* __restrict__ shifts) {
+template <class Access>
+__device__ void store(float* row, unsigned index, const float4& v, float mean, float scale,
+                      const float* __restrict__ scales, const float* __restrict__ shifts) {
     const float4 a = __ldg(reinterpret_cast<const float4*>(scales) + index);
     const float4 b = __ldg(reinterpret_cast<const float4*>(shifts) + index);
-    __stcs(reinterpret_cast<float4*>(row) + index,
-           make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
-                       fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
+    Access::store(
+        reinterpret_cast<float4*>(row) + index,
+        make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
+                    fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
 }
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
 /// `most` of them. The row is read once and written once.
-template <unsigned most>
+template <unsigned most, class Access>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
@@ -84,7 +124,7 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? __ldcs(wide + at) : make_float4(0, 0, 0, 0);
+            v_[i] = at < vectors ? Access::load(wide + at) : make_float4(0, 0, 0, 0);
         }
     }
 
@@ -114,7 +154,7 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first_ + i * threads_;
-            if (at < vectors_) store(row, at, v_[i], of_row.mean, scale, scales, shifts);
+            if (at < vectors_) store<Access>(row, at, v_[i], of_row.mean, scale, scales, shifts);
         }
     }
 

@@ -22,7 +22,7 @@ inline LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProper
 
 /// A row for each warp.
 inline LaunchShape warps_shape(const Problem& problem, const VariantDeviceProperties&) {
-    constexpr std::uint32_t warps = 8;
+    constexpr std::uint32_t warps = 4;
     return {.grid = {ceil_div(problem.x, warps)}, .block = {warps * warp_threads}};
 }
 

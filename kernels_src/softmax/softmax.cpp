@@ -6,13 +6,19 @@
 namespace lode::kernels::softmax {
 namespace {
 
-constexpr std::uint32_t cluster_size = 8;  // As in softmax_sm90.cu.
+// As in softmax_sm90.cu.
+constexpr std::uint32_t cluster_size = 8;
+constexpr std::uint32_t cluster_bytes_per_thread = 64;
+constexpr std::uint32_t cluster_static_bytes = 512;
+constexpr std::uint32_t cluster_shared_bytes =
+    1024 * cluster_bytes_per_thread + cluster_static_bytes;
 
 LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties&) {
     constexpr std::uint64_t columns_per_warp = 32 * warp_threads;
     const auto warps = ceil_div(problem.y, columns_per_warp * cluster_size);
     return {.grid = {static_cast<std::uint32_t>(problem.x) * cluster_size},
             .block = {warps * warp_threads},
+            .dynamic_shared_bytes = warps * warp_threads * cluster_bytes_per_thread,
             .cluster = {cluster_size}};
 }
 
@@ -65,6 +71,7 @@ FamilyEntry entry() {
             .test_problems = {{1, 1},
                               {3, 5},
                               {37, 128},
+                              {50, 200},
                               {100, 1000},
                               {64, 1024},
                               {33, 8192},

@@ -32,32 +32,53 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x >= vectors) return;
     for (unsigned i = last;; i -= blockDim.x) {
         const float4 v = __ldcs(wide_from + i);
-        store(to + start, i,
-              make_float4(__expf(v.x - part.largest) * scale, __expf(v.y - part.largest) * scale,
-                          __expf(v.z - part.largest) * scale, __expf(v.w - part.largest) * scale));
+        Streaming::store(
+            reinterpret_cast<float4*>(to + start) + i,
+            make_float4(__expf(v.x - part.largest) * scale, __expf(v.y - part.largest) * scale,
+                        __expf(v.z - part.largest) * scale, __expf(v.w - part.largest) * scale));
         if (i < blockDim.x) break;
     }
 }
 
-// A row for each warp, in registers: up to 512 columns, a multiple of 4; addresses are multiples of
+// A row for each warp, in registers: up to 256 columns, a multiple of 4; addresses are multiples of
 // 16. Blocks of one short row each would not be started fast enough.
-extern "C" __global__ void __launch_bounds__(256)
+namespace {
+template <unsigned most>
+__device__ void softmax_of_warp(const float* __restrict__ from, float* __restrict__ to,
+                                unsigned columns) {
+    Share<most, EvictFirst> share(from, columns / 4, threadIdx.x % 32, 32);
+    share.finish(to, share.over_warp());
+}
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
     softmax_warps(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                   unsigned columns) {
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
     const unsigned long long start = static_cast<unsigned long long>(row) * columns;
-    Share<4> share(from + start, columns / 4, threadIdx.x % 32, 32);
-    share.finish(to + start, share.over_warp());
+    if (columns <= 128)
+        softmax_of_warp<1>(from + start, to + start, columns);
+    else
+        softmax_of_warp<2>(from + start, to + start, columns);
 }
 
-// A row for each block, in registers: up to 16 columns for each thread, a multiple of 4; addresses
+// A row for each block, in registers: up to 8 columns for each thread, a multiple of 4; addresses
 // are multiples of 16.
+extern "C" __global__ void __launch_bounds__(1024)
+    softmax_registers_narrow(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                             unsigned columns) {
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    Share<2, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()));
+}
+
+// Up to 16 columns for each thread.
 extern "C" __global__ void __launch_bounds__(1024)
     softmax_registers(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                       unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    Share<4> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    Share<4, Streaming> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()));
 }
 
@@ -66,6 +87,6 @@ extern "C" __global__ void __launch_bounds__(1024)
     softmax_registers_wide(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                            unsigned columns) {
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    Share<8> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    Share<8, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()));
 }

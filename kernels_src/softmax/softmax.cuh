@@ -57,14 +57,47 @@ __device__ inline Part over_block(Part of_warp) {
     return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : Part());
 }
 
-/// Vector `index` of a row, which nobody reads soon.
-__device__ inline void store(float* row, unsigned index, const float4& vector) {
-    __stcs(reinterpret_cast<float4*>(row) + index, vector);
-}
+/// Accesses with the streaming hints.
+struct Streaming {
+    __device__ static float4 load(const float4* from) { return __ldcs(from); }
+    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+};
+
+/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+struct EvictFirst {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    __device__ static unsigned long long policy() {
+        unsigned long long policy = 0;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        return policy;
+    }
+    __device__ static float4 load(const float4* from) {
+        float4 v;
+        asm volatile(
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+            : "l"(from), "l"(policy()));
+        return v;
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        asm volatile(
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            : "memory");
+    }
+#else
+    __device__ static float4 load(const float4* from) {
+        return __ldcs(from);
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        __stcs(to, v);
+    }
+#endif
+};
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
 /// `most` of them. The row is read once and written once.
-template <unsigned most>
+template <unsigned most, class Access>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
@@ -73,7 +106,8 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? __ldcs(wide + at) : make_float4(lowest, lowest, lowest, lowest);
+            v_[i] = at < vectors ? Access::load(wide + at)
+                                 : make_float4(lowest, lowest, lowest, lowest);
         }
     }
 
@@ -102,8 +136,9 @@ public:
         for (unsigned i = 0; i < most; ++i) {
             const unsigned at = first_ + i * threads_;
             if (at < vectors_)
-                store(row, at, make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale,
-                                           v_[i].w * scale));
+                Access::store(reinterpret_cast<float4*>(row) + at,
+                              make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale,
+                                          v_[i].w * scale));
         }
     }
 

@@ -5,7 +5,18 @@ constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
 /// Reads what nobody reads again.
-__device__ float4 load_once(const float* from) {
+__device__ float load_once(const float* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float v = 0;
+    asm volatile("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(from));
+    return v;
+#else
+    return __ldcs(from);
+#endif
+}
+
+/// Four of them.
+__device__ float4 load_four_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     float4 v;
     asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -83,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(512)
         const unsigned row = top + threadIdx.y + j;
         if (left + x < columns && row < rows) {
             const float4 v =
-                load_once(from + static_cast<unsigned long long>(row) * columns + left + x);
+                load_four_once(from + static_cast<unsigned long long>(row) * columns + left + x);
             float* const line = &staged[threadIdx.y + j][x];
             line[0] = v.x;
             line[1] = v.y;
@@ -102,35 +113,51 @@ extern "C" __global__ void __launch_bounds__(512)
     }
 }
 
-// The same for any matrix, with 4-byte accesses. Tiles of 128 rows: lines of the result whose length
-// isn't a multiple of a sector are written in long pieces.
+// The same for any matrix: 4-byte loads and 16-byte stores. Lines of the result whose length isn't
+// a multiple of a sector begin anywhere in one, and memory has to be read where two blocks write
+// parts of a sector. So a block stages a sector more of each column than it writes, and begins
+// every line where a sector does; those of the first rows begin at the edge.
 extern "C" __global__ void __launch_bounds__(512)
     transpose_any(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                   unsigned columns) {
-    constexpr unsigned width = 32;
-    constexpr unsigned height = 128;
-    constexpr unsigned per_thread = width * height / 512;
-    __shared__ float staged[height][width + 1];
-    const unsigned left = blockIdx.y * width;
-    const unsigned top = blockIdx.x * height;
+    constexpr unsigned side = 64;
+    constexpr unsigned sector = 8;  // Floats.
+    constexpr unsigned height = side + sector;
+    constexpr unsigned per_thread = side * height / 512;
+    constexpr unsigned lanes = 8;  // Write pieces of a line together.
+    __shared__ float staged[height][side + 1];
+    const unsigned left = blockIdx.y * side;
+    const unsigned top = blockIdx.x * side;
     // All loads before the first store.
     float loaded[per_thread] = {};
 #pragma unroll
     for (unsigned i = 0; i < per_thread; ++i) {
-        const unsigned row = top + (i * 512 + threadIdx.x) / width;
-        const unsigned column = left + threadIdx.x % width;
+        const unsigned row = top + (i * 512 + threadIdx.x) / side;
+        const unsigned column = left + threadIdx.x % side;
         if (row < rows && column < columns)
-            loaded[i] = __ldcs(from + static_cast<unsigned long long>(row) * columns + column);
+            loaded[i] = load_once(from + static_cast<unsigned long long>(row) * columns + column);
     }
 #pragma unroll
     for (unsigned i = 0; i < per_thread; ++i)
-        staged[(i * 512 + threadIdx.x) / width][threadIdx.x % width] = loaded[i];
+        staged[(i * 512 + threadIdx.x) / side][threadIdx.x % side] = loaded[i];
     __syncthreads();
+    const unsigned x = threadIdx.x / lanes;
+    if (left + x >= columns) return;
+    float* const line = to + static_cast<unsigned long long>(left + x) * rows + top;
+    const unsigned into_sector =
+        static_cast<unsigned>(reinterpret_cast<unsigned long long>(line) / 4) % sector;
+    const unsigned first = (sector - into_sector) % sector;
+    const unsigned lane = threadIdx.x % lanes;
+    if (top == 0 && lane < min(first, rows)) __stcs(line + lane, staged[lane][x]);
 #pragma unroll
-    for (unsigned i = 0; i < per_thread; ++i) {
-        const unsigned x = (i * 512 + threadIdx.x) / height;
-        const unsigned y = threadIdx.x % height;
-        if (top + y < rows && left + x < columns)
-            __stcs(to + static_cast<unsigned long long>(left + x) * rows + top + y, staged[y][x]);
+    for (unsigned i = 0; i < side; i += 4 * lanes) {
+        const unsigned y = first + i + 4 * lane;
+        if (top + y + 4 <= rows) {
+            __stcs(reinterpret_cast<float4*>(line + y),
+                   make_float4(staged[y][x], staged[y + 1][x], staged[y + 2][x], staged[y + 3][x]));
+        } else {
+            for (unsigned e = y; e < y + 4 && top + e < rows; ++e)
+                __stcs(line + e, staged[e][x]);
+        }
     }
 }

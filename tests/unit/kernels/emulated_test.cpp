@@ -106,7 +106,8 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
         }
     };
     add({"histogram"}, {"global", "shared"});
-    add({"layer_norm", "softmax"}, {"passes", "registers", "registers_wide", "vec16", "warps"});
+    add({"layer_norm", "softmax"},
+        {"passes", "registers", "registers_narrow", "registers_wide", "vec16", "warps"});
     add({"reduce", "reduce_float", "reduce_int64"}, {"shuffle"});
     add({"scan", "scan_float", "scan_int64"}, {"serial", "warp", "wave", "wave_small"});
     add({"select"}, {"look_back", "small"});
