@@ -390,6 +390,12 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
     }
 }
 
+/// Fetches what running a warp begins with, while another one runs.
+void prefetch(const Warp& warp) {
+    __builtin_prefetch(warp.groups[0].frame);
+    __builtin_prefetch(warp.specials);
+}
+
 bool can_run(const Warp& warp) {
     for (u32 k = 0; k < warp.count; ++k) {
         if (warp.groups[k].state <= GroupState::yielded) return true;
@@ -445,6 +451,7 @@ Turn run_block(WarpContext& c, Block& block) {
             const u32 index =
                 first + k < block.warp_count ? first + k : first + k - block.warp_count;
             Warp& warp = *block.warps[index];
+            if (index + 1 < block.warp_count) prefetch(*block.warps[index + 1]);
             if (!can_run(warp)) continue;
             ran = true;
             switch (run_warp(c, warp)) {

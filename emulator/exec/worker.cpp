@@ -113,10 +113,12 @@ void Launch::fail(Fault fault, std::string report) noexcept {
 
 Dim3 Launch::cluster_at(u64 number) const {
     const u64 linear = order.empty() ? number : order[number];
-    const u64 across = shape.grid.x / cluster.x;
-    const u64 down = shape.grid.y / cluster.y;
-    return {static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
-            static_cast<u32>(linear / across / down)};
+    const u32 across = shape.grid.x / cluster.x;
+    if (linear < across) return {static_cast<u32>(linear), 0, 0};
+    const u32 down = shape.grid.y / cluster.y;
+    const u64 row = linear / across;
+    return {static_cast<u32>(linear % across), static_cast<u32>(row % down),
+            static_cast<u32>(row / down)};
 }
 
 void Worker::prepare(Launch& launch) {
