@@ -23,7 +23,7 @@ bool is_move(const ptx::Instruction& instruction) {
     return instruction.opcode.starts_with("mov.");
 }
 
-bool has_result(const ptx::Instruction& instruction, const Operand& first) {
+bool sets_first(const ptx::Instruction& instruction, const Operand& first) {
     const std::string_view name = name_of(instruction.opcode);
     return !first.address && !first.is_element && name != "st" && name != "red" && name != "call";
 }
@@ -62,9 +62,10 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     if (instruction.count == 0 || is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
     const auto operands = b.function().operands_of(instruction);
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-        auto& to = k == 0 && has_result(instruction, operands[0]) ? made.writes : made.reads;
-        each_register_or_pair(b.function(), operands[k], [&](u32 index) {
+    for (const Operand& operand : operands) {
+        const bool is_first = &operand == operands.data();
+        auto& to = is_first && sets_first(instruction, operand) ? made.writes : made.reads;
+        each_register_or_pair(b.function(), operand, [&](u32 index) {
             if (registers[index]) to.push_back(b.frame().reg(index));
         });
     }

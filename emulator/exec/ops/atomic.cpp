@@ -65,7 +65,7 @@ struct Kind;
     template <>                                                                               \
     struct Kind<AtomicType::name> {                                                           \
         using Storage = storage;                                                              \
-        static constexpr bool is_integer = true;                                              \
+        using Compute = compute;                                                              \
         static Storage next(AtomicOp what, Storage old, Storage b, bool) {                    \
             return static_cast<Storage>(                                                      \
                 combined<compute>(what, static_cast<compute>(old), static_cast<compute>(b))); \
@@ -82,7 +82,7 @@ LODE_KIND(b128, u128, u128)
 template <>
 struct Kind<AtomicType::f32> {
     using Storage = u32;
-    static constexpr bool is_integer = false;
+    using Compute = f32;
     static u32 next(AtomicOp what, u32 old, u32 b, bool flush) {
         const f32 x = flush ? flushed(real32(old)) : real32(old);
         const f32 y = flush ? flushed(real32(b)) : real32(b);
@@ -97,7 +97,7 @@ struct Kind<AtomicType::f32> {
 template <>
 struct Kind<AtomicType::f64> {
     using Storage = u64;
-    static constexpr bool is_integer = false;
+    using Compute = f64;
     static u64 next(AtomicOp what, u64 old, u64 b, bool) {
         return what == AtomicOp::add ? bits_of(real64(old) + real64(b)) : b;
     }
@@ -105,7 +105,7 @@ struct Kind<AtomicType::f64> {
 template <bool bfloat, bool two>
 struct HalfKind {
     using Storage = std::conditional_t<two, u32, u16>;
-    static constexpr bool is_integer = false;
+    using Compute = f32;
     static Storage next(AtomicOp what, Storage old, Storage b, bool) {
         const u32 low = half_combined(what, static_cast<u16>(old), static_cast<u16>(b), bfloat);
         if constexpr (!two) return static_cast<u16>(low);
@@ -139,7 +139,7 @@ S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
                                         __ATOMIC_SEQ_CST);
             return expected;
         }
-        if constexpr (K::is_integer) {
+        if constexpr (std::is_integral_v<typename K::Compute>) {
             if (what == AtomicOp::add) return __atomic_fetch_add(at, b, __ATOMIC_SEQ_CST);
         }
         S old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
