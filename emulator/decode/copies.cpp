@@ -44,15 +44,31 @@ bool is_copy(const ptx::Function& function, const ptx::Instruction& one) {
                function.registers[operands[1].index].bytes;
 }
 
+/// Calls f with the registers of each move, the one set first, until no call returns true.
+template <class F>
+void follow_copies(const ptx::Function& function, F&& f) {
+    for (bool changed = true; std::exchange(changed, false);) {
+        for (const ptx::Instruction& one : function.instructions) {
+            if (!is_copy(function, one)) continue;
+            const auto operands = function.operands_of(one);
+            if (f(operands[0].index, operands[1].index)) changed = true;
+        }
+    }
+}
+
 bool has_result(const ptx::Instruction& one, const Operand& first) {
     const std::string_view name = name_of(one.opcode);
     return !first.address && !first.is_element && name != "st" && name != "red" &&
            one.opcode.find('.') != std::string_view::npos;
 }
 
+bool is_argument(const ptx::Instruction& one) {
+    return one.count == 2 && one.opcode.starts_with("st.param.");
+}
+
 /// Whether bytes become part of an argument or a result.
 bool passes_bytes(const ptx::Instruction& one) {
-    return one.count == 2 && one.opcode.starts_with("st.param.") && one.opcode.ends_with(".b8");
+    return is_argument(one) && one.opcode.ends_with(".b8");
 }
 
 /// Registers whose values are only stored, or moved to such registers.
@@ -77,24 +93,15 @@ std::vector<bool> only_stored(const ptx::Function& function) {
         for (const Operand& operand : operands.subspan(has_result(one, operands[0]) ? 1 : 0))
             mark(operand, used);
     }
-    for (bool changed = true; std::exchange(changed, false);) {
-        for (const ptx::Instruction& one : function.instructions) {
-            if (!is_copy(function, one)) continue;
-            const auto operands = function.operands_of(one);
-            const u8 to = uses[operands[0].index];
-            u8& from = uses[operands[1].index];
-            changed = changed || (to & ~from) != 0;
-            from |= to;
-        }
-    }
+    follow_copies(function, [&](u32 to, u32 from) {
+        const u8 before = uses[from];
+        uses[from] |= uses[to];
+        return uses[from] != before;
+    });
     std::vector<bool> found(uses.size());
     for (std::size_t reg = 0; reg < uses.size(); ++reg)
         found[reg] = uses[reg] == stored;
     return found;
-}
-
-bool is_argument(const ptx::Instruction& one) {
-    return one.count == 2 && one.opcode.starts_with("st.param.");
 }
 
 /// Finds loads that may be of padding.
@@ -149,15 +156,11 @@ private:
             each_register(function_, function_.operands_of(one)[1],
                           [&](u32 reg) { in_structure_[reg] = true; });
         }
-        for (bool changed = true; std::exchange(changed, false);) {
-            for (const ptx::Instruction& one : function_.instructions) {
-                if (!is_copy(function_, one)) continue;
-                const auto operands = function_.operands_of(one);
-                if (!in_structure_[operands[0].index] || in_structure_[operands[1].index]) continue;
-                in_structure_[operands[1].index] = true;
-                changed = true;
-            }
-        }
+        follow_copies(function_, [&](u32 to, u32 from) {
+            if (!in_structure_[to] || in_structure_[from]) return false;
+            in_structure_[from] = true;
+            return true;
+        });
     }
     /// Registers that count by one, and sums of them.
     void find_walks() {
@@ -210,16 +213,11 @@ std::vector<bool> copied_registers(const ptx::Function& function) {
         each_register(function, function.operands_of(one).front(),
                       [&](u32 reg) { copied[reg] = stored[reg]; });
     }
-    for (bool changed = true; std::exchange(changed, false);) {
-        for (const ptx::Instruction& one : function.instructions) {
-            if (!is_copy(function, one)) continue;
-            const auto operands = function.operands_of(one);
-            const u32 to = operands[0].index;
-            if (!stored[to] || copied[to] || !copied[operands[1].index]) continue;
-            copied[to] = true;
-            changed = true;
-        }
-    }
+    follow_copies(function, [&](u32 to, u32 from) {
+        if (!stored[to] || copied[to] || !copied[from]) return false;
+        copied[to] = true;
+        return true;
+    });
     return copied;
 }
 

@@ -111,13 +111,13 @@ public:
         }
         off = _mm256_and_si256(off, _mm256_set1_epi64x(~i64{0x3ff}));
         const __m256i wrong = _mm256_or_si256(_mm256_or_si256(off, near), young);
-        const auto words = [](__m256i of, u32 which) {
+        const __m256i single = _mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1));
+        const auto track = [](__m256i of, u32 which) {
             return (static_cast<u32>(_mm256_movemask_epi8(of)) >> (8 * which)) & 0xff;
         };
         static_assert(Track::single == ~u64{0} && offsetof(CellRow, words) == 0);
-        return _mm256_testz_si256(wrong, wrong) != 0 && words(young_words, first) == 0 &&
-               (words(_mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1)), write) &
-                words(_mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1)), last)) == 0xff;
+        return _mm256_testz_si256(wrong, wrong) != 0 && track(young_words, first) == 0 &&
+               (track(single, write) & track(single, last)) == 0xff;
     }
 #endif
 
