@@ -3,9 +3,10 @@
 // Variances", 1979).
 #pragma once
 
-#include "rows.cuh"
-
 namespace {
+
+constexpr unsigned full_warp = 0xffffffffU;
+constexpr unsigned most_warps = 32;
 
 /// The number of some elements, their mean, and the sum of their squared distances from it.
 struct Moments {
@@ -13,6 +14,13 @@ struct Moments {
     float mean;
     float squares;
 };
+
+__device__ inline float sum_over_warp(float value) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(full_warp, value, offset);
+    return value;
+}
 
 __device__ inline float sum_of(const float4& v) {
     return v.x + v.y + v.z + v.w;
@@ -54,6 +62,44 @@ __device__ inline Moments over_block(const Moments& of_warp) {
 __device__ inline float scale_of(const Moments& row, float epsilon) {
     return rsqrtf(row.squares / row.count + epsilon);
 }
+
+/// Accesses with the streaming hints.
+struct Streaming {
+    __device__ static float4 load(const float4* from) { return __ldcs(from); }
+    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+};
+
+/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+struct EvictFirst {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    __device__ static unsigned long long policy() {
+        unsigned long long policy = 0;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        return policy;
+    }
+    __device__ static float4 load(const float4* from) {
+        float4 v;
+        asm volatile(
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+            : "l"(from), "l"(policy()));
+        return v;
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        asm volatile(
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            : "memory");
+    }
+#else
+    __device__ static float4 load(const float4* from) {
+        return __ldcs(from);
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        __stcs(to, v);
+    }
+#endif
+};
 
 /// Vector `index` of a row, normalized: the scales and shifts are read by all rows, the row once.
 template <class Access>

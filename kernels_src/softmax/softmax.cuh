@@ -1,10 +1,10 @@
 // Shared by the rows of the softmax: parts of a row, and how they combine.
 #pragma once
 
-#include "rows.cuh"
-
 namespace {
 
+constexpr unsigned full_warp = 0xffffffffU;
+constexpr unsigned most_warps = 32;
 constexpr float lowest = -3.402823466e38F;
 
 /// The largest of some elements, and the sum of exp(x - largest) over them.
@@ -35,6 +35,13 @@ __device__ inline float largest_over_warp(float value) {
     return value;
 }
 
+__device__ inline float sum_over_warp(float value) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(full_warp, value, offset);
+    return value;
+}
+
 /// The whole warp's part, in every lane.
 __device__ inline Part over_warp(Part part) {
     const float largest = largest_over_warp(part.largest);
@@ -49,6 +56,44 @@ __device__ inline Part over_block(Part of_warp) {
     __syncthreads();
     return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : Part());
 }
+
+/// Accesses with the streaming hints.
+struct Streaming {
+    __device__ static float4 load(const float4* from) { return __ldcs(from); }
+    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+};
+
+/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+struct EvictFirst {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    __device__ static unsigned long long policy() {
+        unsigned long long policy = 0;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        return policy;
+    }
+    __device__ static float4 load(const float4* from) {
+        float4 v;
+        asm volatile(
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+            : "l"(from), "l"(policy()));
+        return v;
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        asm volatile(
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            : "memory");
+    }
+#else
+    __device__ static float4 load(const float4* from) {
+        return __ldcs(from);
+    }
+    __device__ static void store(float4* to, const float4& v) {
+        __stcs(to, v);
+    }
+#endif
+};
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
 /// `most` of them. The row is read once and written once.

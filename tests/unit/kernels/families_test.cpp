@@ -187,13 +187,11 @@ TEST_CASE("kernel families: the best row of a product by problem, as measured on
 
 TEST_CASE("kernel families: embedded files are the files of the tree, byte by byte") {
     for (const auto& entry : lode::kernels::all()) {
-        const std::filesystem::path all = std::filesystem::path(LODE_SOURCE_DIR) / "kernels_src";
+        const std::filesystem::path folder =
+            std::filesystem::path(LODE_SOURCE_DIR) / "kernels_src" / entry.folder;
         for (const auto& file : entry.family.files) {
             CAPTURE(file.name);
-            // Families share this one.
-            const bool shared = file.name == "rows.cuh";
-            const auto text =
-                lode::read_text(all / (shared ? "lode_kernels" : entry.folder) / file.name);
+            const auto text = lode::read_text(folder / file.name);
             REQUIRE(text);
             CHECK(*text == file.content);
         }
