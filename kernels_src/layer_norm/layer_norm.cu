@@ -68,15 +68,39 @@ extern "C" __global__ void __launch_bounds__(128)
         layer_norm_of_warp<2>(from + start, to + start, scales, shifts, epsilon, columns);
 }
 
-// A row for each block, in registers: up to 8 columns for each thread, a multiple of 4; addresses
-// are multiples of 16.
-extern "C" __global__ void __launch_bounds__(1024)
+// A row for each block, in registers; columns are a multiple of 4, addresses of 16.
+namespace {
+template <unsigned most, class Access, unsigned fixed, bool whole>
+__device__ void layer_norm_of_block(const float* __restrict__ from, float* __restrict__ to,
+                                    const float* __restrict__ scales,
+                                    const float* __restrict__ shifts, float epsilon,
+                                    unsigned columns) {
+    if (whole) columns = 4 * fixed * most;
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
+    const Share<most, Access, fixed, whole> share(from + start, columns / 4, threadIdx.x,
+                                                  blockDim.x);
+    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+}
+
+/// Likewise; faster for blocks of `large` threads of which each has `most` vectors.
+template <unsigned most, class Access, unsigned large>
+__device__ void layer_norm_of_large_block(const float* __restrict__ from, float* __restrict__ to,
+                                          const float* __restrict__ scales,
+                                          const float* __restrict__ shifts, float epsilon,
+                                          unsigned columns) {
+    if (blockDim.x == large && columns == 4 * large * most)
+        layer_norm_of_block<most, Access, large, true>(from, to, scales, shifts, epsilon, columns);
+    else
+        layer_norm_of_block<most, Access, 0, false>(from, to, scales, shifts, epsilon, columns);
+}
+}  // namespace
+
+// Up to 8 columns for each thread.
+extern "C" __global__ void __launch_bounds__(512, 2 * resident_blocks)
     layer_norm_registers_narrow(const float* __restrict__ from, float* __restrict__ to,
                                 const float* __restrict__ scales, const float* __restrict__ shifts,
                                 float epsilon, unsigned rows, unsigned columns) {
-    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<2, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
-    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+    layer_norm_of_block<2, EvictFirst, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
 // Up to 16 columns for each thread.
@@ -84,9 +108,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
                          const float* __restrict__ scales, const float* __restrict__ shifts,
                          float epsilon, unsigned rows, unsigned columns) {
-    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<4, Streaming> share(from + start, columns / 4, threadIdx.x, blockDim.x);
-    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+    layer_norm_of_large_block<4, Streaming, 512>(from, to, scales, shifts, epsilon, columns);
 }
 
 // Up to 32 columns for each thread.
@@ -94,7 +116,5 @@ extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers_wide(const float* __restrict__ from, float* __restrict__ to,
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
-    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    const Share<8, EvictFirst> share(from + start, columns / 4, threadIdx.x, blockDim.x);
-    share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
+    layer_norm_of_large_block<8, EvictFirst, 1024>(from, to, scales, shifts, epsilon, columns);
 }

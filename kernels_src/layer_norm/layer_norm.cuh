@@ -8,6 +8,14 @@ namespace {
 constexpr unsigned full_warp = 0xffffffffU;
 constexpr unsigned most_warps = 32;
 
+/// How many blocks of 1,024 threads a multiprocessor holds.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || \
+                               __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030)
+constexpr unsigned resident_blocks = 2;
+#else
+constexpr unsigned resident_blocks = 1;
+#endif
+
 /// The number of some elements, their mean, and the sum of their squared distances from it.
 struct Moments {
     float count;
@@ -63,13 +71,25 @@ __device__ inline float scale_of(const Moments& row, float epsilon) {
     return rsqrtf(row.squares / row.count + epsilon);
 }
 
-/// Accesses with the streaming hints.
+/// Accesses with the streaming hints. One that isn't wanted does nothing, without a branch: with
+/// branches, the loads of a thread start so late that rows of 2,048 columns and more are slower.
 struct Streaming {
-    __device__ static float4 load(const float4* from) { return __ldcs(from); }
-    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
+        asm volatile(
+            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];}"
+            : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+            : "l"(from), "r"(static_cast<unsigned>(wanted)));
+    }
+    __device__ static void store(float4* to, const float4& v, bool wanted = true) {
+        asm volatile(
+            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};}" ::
+                "l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(static_cast<unsigned>(wanted))
+            : "memory");
+    }
 };
 
-/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+/// Likewise, past the first-level cache; what they access leaves the L2 cache first (8.0).
 struct EvictFirst {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     __device__ static unsigned long long policy() {
@@ -77,54 +97,74 @@ struct EvictFirst {
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
         return policy;
     }
-    __device__ static float4 load(const float4* from) {
-        float4 v;
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
         asm volatile(
-            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
-            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-            : "l"(from), "l"(policy()));
-        return v;
+            "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;}"
+            : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+            : "l"(from), "l"(policy()), "r"(static_cast<unsigned>(wanted)));
     }
-    __device__ static void store(float4* to, const float4& v) {
+    __device__ static void store(float4* to, const float4& v, bool wanted) {
         asm volatile(
-            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;}" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy()),
+            "r"(static_cast<unsigned>(wanted))
             : "memory");
     }
 #else
-    __device__ static float4 load(const float4* from) {
-        return __ldcs(from);
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
+        Streaming::load(v, from, wanted);
     }
-    __device__ static void store(float4* to, const float4& v) {
-        __stcs(to, v);
+    __device__ static void store(float4* to, const float4& v, bool wanted) {
+        Streaming::store(to, v, wanted);
     }
 #endif
 };
 
-/// Vector `index` of a row, normalized: the scales and shifts are read by all rows, the row once.
-template <class Access>
+/// Scales or shifts, which all rows read. Those that would take more than their part of the
+/// first-level cache stay out of it.
+template <bool cached>
+__device__ float4 load_again(const float* from, unsigned index) {
+    const auto* const wide = reinterpret_cast<const float4*>(from) + index;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if (!cached) {
+        float4 v;
+        asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                     : "l"(wide));
+        return v;
+    }
+#endif
+    return __ldg(wide);
+}
+
+/// Vector `index` of a row, normalized, if it is wanted.
+template <class Access, bool cached = true>
 __device__ void store(float* row, unsigned index, const float4& v, float mean, float scale,
-                      const float* __restrict__ scales, const float* __restrict__ shifts) {
-    const float4 a = __ldg(reinterpret_cast<const float4*>(scales) + index);
-    const float4 b = __ldg(reinterpret_cast<const float4*>(shifts) + index);
+                      const float* __restrict__ scales, const float* __restrict__ shifts,
+                      bool wanted = true) {
+    const float4 a = load_again<cached>(scales, wanted ? index : 0);
+    const float4 b = load_again<cached>(shifts, wanted ? index : 0);
     Access::store(
         reinterpret_cast<float4*>(row) + index,
         make_float4(fmaf((v.x - mean) * scale, a.x, b.x), fmaf((v.y - mean) * scale, a.y, b.y),
-                    fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)));
+                    fmaf((v.z - mean) * scale, a.z, b.z), fmaf((v.w - mean) * scale, a.w, b.w)),
+        wanted);
 }
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
-/// `most` of them. The row is read once and written once.
-template <unsigned most, class Access>
+/// `most` of them. The row is read once and written once. `fixed` is the number of threads or 0; if
+/// `whole`, each has `most` vectors.
+template <unsigned most, class Access, unsigned fixed = 0, bool whole = false>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
         : vectors_(vectors), first_(first), threads_(threads) {
-        const auto* const wide = reinterpret_cast<const float4*>(row);
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
-            const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? Access::load(wide + at) : make_float4(0, 0, 0, 0);
+            v_[i] = make_float4(0, 0, 0, 0);
+            Access::load(v_[i], reinterpret_cast<const float4*>(row) + at(i), has(i));
         }
     }
 
@@ -135,30 +175,41 @@ public:
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
             sum += sum_of(v_[i]);
-            count += first_ + i * threads_ < vectors_ ? 4 : 0;
+            count += has(i) ? 4 : 0;
         }
-        const float of_warp = sum_over_warp(static_cast<float>(count));
+        const float of_warp =
+            whole ? 128.0F * most : sum_over_warp(static_cast<float>(count));
         const float mean = of_warp > 0 ? sum_over_warp(sum) / of_warp : 0.0F;
         float squares = 0;
 #pragma unroll
-        for (unsigned i = 0; i < most; ++i) {
-            if (first_ + i * threads_ < vectors_) squares += squares_of(v_[i], mean);
-        }
+        for (unsigned i = 0; i < most; ++i)
+            squares += has(i) ? squares_of(v_[i], mean) : 0.0F;
         return {of_warp, mean, sum_over_warp(squares)};
     }
 
+    /// Writes the results. A whole share of more than 4 vectors takes half of the first-level cache
+    /// for its scales and shifts.
     __device__ void finish(float* row, const Moments& of_row, float epsilon,
                            const float* __restrict__ scales,
                            const float* __restrict__ shifts) const {
+        constexpr unsigned cached = whole && most > 4 ? 4 : most;
         const float scale = scale_of(of_row, epsilon);
 #pragma unroll
-        for (unsigned i = 0; i < most; ++i) {
-            const unsigned at = first_ + i * threads_;
-            if (at < vectors_) store<Access>(row, at, v_[i], of_row.mean, scale, scales, shifts);
-        }
+        for (unsigned i = 0; i < cached; ++i)
+            store<Access>(row, at(i), v_[i], of_row.mean, scale, scales, shifts, has(i));
+#pragma unroll
+        for (unsigned i = cached; i < most; ++i)
+            store<Access, false>(row, at(i), v_[i], of_row.mean, scale, scales, shifts, has(i));
     }
 
 private:
+    __device__ unsigned at(unsigned i) const {
+        return first_ + i * (fixed != 0 ? fixed : threads_);
+    }
+    __device__ bool has(unsigned i) const {
+        return whole || at(i) < vectors_;
+    }
+
     unsigned vectors_;
     unsigned first_;
     unsigned threads_;

@@ -33,6 +33,18 @@ LaunchShape registers_shape(const Problem& problem, const VariantDevicePropertie
     return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {warps * warp_threads}};
 }
 
+/// A row for each cluster of 2, 4 or 8 blocks, with up to 32 columns for each thread.
+inline LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties&) {
+    constexpr std::uint64_t columns_per_block = std::uint64_t{32} * 1024;
+    const std::uint32_t blocks = problem.y <= 2 * columns_per_block   ? 2
+                                 : problem.y <= 4 * columns_per_block ? 4
+                                                                      : 8;
+    const auto warps = ceil_div(problem.y, std::uint64_t{32} * warp_threads * blocks);
+    return {.grid = {static_cast<std::uint32_t>(problem.x) * blocks},
+            .block = {warps * warp_threads},
+            .cluster = {blocks}};
+}
+
 /// For rows of the table that take 16 bytes at a time; 0 is no limit.
 template <std::uint64_t most>
 std::optional<std::string> refuses_above(const Problem& problem) {

@@ -6,20 +6,24 @@
 namespace lode::kernels::softmax {
 namespace {
 
-// As in softmax_sm90.cu.
-constexpr std::uint32_t cluster_size = 8;
-constexpr std::uint32_t cluster_bytes_per_thread = 64;
-constexpr std::uint32_t cluster_static_bytes = 512;
-constexpr std::uint32_t cluster_shared_bytes =
-    1024 * cluster_bytes_per_thread + cluster_static_bytes;
+// A multiprocessor of 9.0 has this much shared memory; a block takes a KiB more than it asks for.
+constexpr std::uint32_t shared_bytes_of_90 = 228 * 1024;
+constexpr std::uint32_t shared_bytes_besides = 1024 + 256;  // With its static variables.
+constexpr std::uint32_t most_blocks_of_90 = 32;
+constexpr std::uint32_t shared_granularity = 128;
 
-LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties&) {
-    constexpr std::uint64_t columns_per_warp = 32 * warp_threads;
-    const auto warps = ceil_div(problem.y, columns_per_warp * cluster_size);
-    return {.grid = {static_cast<std::uint32_t>(problem.x) * cluster_size},
-            .block = {warps * warp_threads},
-            .dynamic_shared_bytes = warps * warp_threads * cluster_bytes_per_thread,
-            .cluster = {cluster_size}};
+/// Blocks of short rows ask for shared memory that they don't use, so that a multiprocessor of 9.0
+/// holds 48 KiB of rows at a time: with more under way, memory is slower.
+LaunchShape narrow_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    constexpr std::uint64_t most_columns = 2048;
+    constexpr std::uint64_t columns_under_way = 12288;
+    auto shape = registers_shape<8>(problem, properties);
+    if (properties.cc != ComputeCapability{9, 0} || problem.y > most_columns) return shape;
+    const auto blocks = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(columns_under_way / problem.y, most_blocks_of_90));
+    shape.dynamic_shared_bytes = (shared_bytes_of_90 / blocks - shared_bytes_besides) /
+                                 shared_granularity * shared_granularity;
+    return shape;
 }
 
 class Softmax final : public MatrixWorkload {
@@ -75,6 +79,9 @@ FamilyEntry entry() {
                               {100, 1000},
                               {64, 1024},
                               {33, 8192},
+                              {4, 16384},
+                              {3, 32768},
+                              {2, 65536},
                               {5, 20000},
                               {5, 20001},
                               {3, 100000},

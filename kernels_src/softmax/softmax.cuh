@@ -7,6 +7,14 @@ constexpr unsigned full_warp = 0xffffffffU;
 constexpr unsigned most_warps = 32;
 constexpr float lowest = -3.402823466e38F;
 
+/// How many blocks of 1,024 threads a multiprocessor holds.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || \
+                               __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030)
+constexpr unsigned resident_blocks = 2;
+#else
+constexpr unsigned resident_blocks = 1;
+#endif
+
 /// The largest of some elements, and the sum of exp(x - largest) over them.
 struct Part {
     float largest = lowest;
@@ -57,13 +65,25 @@ __device__ inline Part over_block(Part of_warp) {
     return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : Part());
 }
 
-/// Accesses with the streaming hints.
+/// Accesses with the streaming hints. One that isn't wanted does nothing, without a branch: with
+/// branches, the loads of a thread start so late that rows of 2,048 columns and more are slower.
 struct Streaming {
-    __device__ static float4 load(const float4* from) { return __ldcs(from); }
-    __device__ static void store(float4* to, const float4& v) { __stcs(to, v); }
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
+        asm volatile(
+            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];}"
+            : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+            : "l"(from), "r"(static_cast<unsigned>(wanted)));
+    }
+    __device__ static void store(float4* to, const float4& v, bool wanted = true) {
+        asm volatile(
+            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};}" ::
+                "l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(static_cast<unsigned>(wanted))
+            : "memory");
+    }
 };
 
-/// Accesses past the first-level cache that leave the L2 cache first (8.0).
+/// Likewise, past the first-level cache; what they access leaves the L2 cache first (8.0).
 struct EvictFirst {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     __device__ static unsigned long long policy() {
@@ -71,43 +91,43 @@ struct EvictFirst {
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
         return policy;
     }
-    __device__ static float4 load(const float4* from) {
-        float4 v;
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
         asm volatile(
-            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
-            : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-            : "l"(from), "l"(policy()));
-        return v;
+            "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
+            "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;}"
+            : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+            : "l"(from), "l"(policy()), "r"(static_cast<unsigned>(wanted)));
     }
-    __device__ static void store(float4* to, const float4& v) {
+    __device__ static void store(float4* to, const float4& v, bool wanted) {
         asm volatile(
-            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy())
+            "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;}" ::"l"(to),
+            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy()),
+            "r"(static_cast<unsigned>(wanted))
             : "memory");
     }
 #else
-    __device__ static float4 load(const float4* from) {
-        return __ldcs(from);
+    __device__ static void load(float4& v, const float4* from, bool wanted) {
+        Streaming::load(v, from, wanted);
     }
-    __device__ static void store(float4* to, const float4& v) {
-        __stcs(to, v);
+    __device__ static void store(float4* to, const float4& v, bool wanted) {
+        Streaming::store(to, v, wanted);
     }
 #endif
 };
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
-/// `most` of them. The row is read once and written once.
-template <unsigned most, class Access>
+/// `most` of them. The row is read once and written once. `fixed` is the number of threads or 0; if
+/// `whole`, each has `most` vectors.
+template <unsigned most, class Access, unsigned fixed = 0, bool whole = false>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
         : vectors_(vectors), first_(first), threads_(threads) {
-        const auto* const wide = reinterpret_cast<const float4*>(row);
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
-            const unsigned at = first + i * threads;
-            v_[i] = at < vectors ? Access::load(wide + at)
-                                 : make_float4(lowest, lowest, lowest, lowest);
+            v_[i] = make_float4(lowest, lowest, lowest, lowest);
+            Access::load(v_[i], reinterpret_cast<const float4*>(row) + at(i), has(i));
         }
     }
 
@@ -121,10 +141,10 @@ public:
         float sum = 0;
 #pragma unroll
         for (unsigned i = 0; i < most; ++i) {
-            if (first_ + i * threads_ >= vectors_) continue;
             v_[i] = make_float4(__expf(v_[i].x - largest_), __expf(v_[i].y - largest_),
                                 __expf(v_[i].z - largest_), __expf(v_[i].w - largest_));
-            sum += v_[i].x + v_[i].y + v_[i].z + v_[i].w;
+            const float of_vector = v_[i].x + v_[i].y + v_[i].z + v_[i].w;
+            sum += has(i) ? of_vector : 0.0F;
         }
         return {largest_, sum_over_warp(sum)};
     }
@@ -133,16 +153,21 @@ public:
     __device__ void finish(float* row, const Part& of_row) const {
         const float scale = __expf(largest_ - of_row.largest) / of_row.sum;
 #pragma unroll
-        for (unsigned i = 0; i < most; ++i) {
-            const unsigned at = first_ + i * threads_;
-            if (at < vectors_)
-                Access::store(reinterpret_cast<float4*>(row) + at,
-                              make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale,
-                                          v_[i].w * scale));
-        }
+        for (unsigned i = 0; i < most; ++i)
+            Access::store(
+                reinterpret_cast<float4*>(row) + at(i),
+                make_float4(v_[i].x * scale, v_[i].y * scale, v_[i].z * scale, v_[i].w * scale),
+                has(i));
     }
 
 private:
+    __device__ unsigned at(unsigned i) const {
+        return first_ + i * (fixed != 0 ? fixed : threads_);
+    }
+    __device__ bool has(unsigned i) const {
+        return whole || at(i) < vectors_;
+    }
+
     unsigned vectors_;
     unsigned first_;
     unsigned threads_;
