@@ -81,18 +81,6 @@ __device__ void layer_norm_of_block(const float* __restrict__ from, float* __res
                                                   blockDim.x);
     share.finish(to + start, over_block(share.over_warp()), epsilon, scales, shifts);
 }
-
-/// Likewise; faster for blocks of `large` threads of which each has `most` vectors.
-template <unsigned most, class Access, unsigned large>
-__device__ void layer_norm_of_large_block(const float* __restrict__ from, float* __restrict__ to,
-                                          const float* __restrict__ scales,
-                                          const float* __restrict__ shifts, float epsilon,
-                                          unsigned columns) {
-    if (blockDim.x == large && columns == 4 * large * most)
-        layer_norm_of_block<most, Access, large, true>(from, to, scales, shifts, epsilon, columns);
-    else
-        layer_norm_of_block<most, Access, 0, false>(from, to, scales, shifts, epsilon, columns);
-}
 }  // namespace
 
 // Up to 8 columns for each thread.
@@ -103,12 +91,15 @@ extern "C" __global__ void __launch_bounds__(512, 2 * resident_blocks)
     layer_norm_of_block<2, EvictFirst, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
-// Up to 16 columns for each thread.
+// Up to 16 columns for each thread; faster for 8,192 columns.
 extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
                          const float* __restrict__ scales, const float* __restrict__ shifts,
                          float epsilon, unsigned rows, unsigned columns) {
-    layer_norm_of_large_block<4, Streaming, 512>(from, to, scales, shifts, epsilon, columns);
+    if (blockDim.x == 512 && columns == 8192)
+        layer_norm_of_block<4, Streaming, 512, true>(from, to, scales, shifts, epsilon, columns);
+    else
+        layer_norm_of_block<4, Streaming, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
 // Up to 32 columns for each thread.
@@ -116,5 +107,13 @@ extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers_wide(const float* __restrict__ from, float* __restrict__ to,
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
-    layer_norm_of_large_block<8, EvictFirst, 1024>(from, to, scales, shifts, epsilon, columns);
+    layer_norm_of_block<8, EvictFirst, 0, false>(from, to, scales, shifts, epsilon, columns);
+}
+
+// 32,768 columns and 1,024 threads: without any check, there are registers for scales and shifts.
+extern "C" __global__ void __launch_bounds__(1024)
+    layer_norm_registers_full(const float* __restrict__ from, float* __restrict__ to,
+                              const float* __restrict__ scales, const float* __restrict__ shifts,
+                              float epsilon, unsigned rows, unsigned columns) {
+    layer_norm_of_block<8, EvictFirst, 1024, true>(from, to, scales, shifts, epsilon, columns);
 }

@@ -70,17 +70,6 @@ private:
     unsigned blocks_;
 };
 
-template <unsigned fixed, bool whole>
-__device__ void layer_norm_of_part(const float* __restrict__ from, float* __restrict__ to,
-                                   const float* __restrict__ scales,
-                                   const float* __restrict__ shifts, float epsilon,
-                                   unsigned vectors, unsigned rank, Exchange& exchange) {
-    const Share<most_vectors, EvictFirst, fixed, whole> share(from, vectors, threadIdx.x,
-                                                              blockDim.x);
-    share.finish(to, exchange.combine(rank, over_block(share.over_warp())), epsilon, scales,
-                 shifts);
-}
-
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(1024)
@@ -100,10 +89,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     const unsigned long long column = vectors > 0 ? 4ULL * first : 0;
     const unsigned long long start =
         static_cast<unsigned long long>(blockIdx.x / blocks) * columns + column;
-    if (blockDim.x == 1024 && vectors == most)
-        layer_norm_of_part<1024, true>(from + start, to + start, scales + column, shifts + column,
-                                       epsilon, vectors, rank, exchange);
-    else
-        layer_norm_of_part<0, false>(from + start, to + start, scales + column, shifts + column,
-                                     epsilon, vectors, rank, exchange);
+    const Share<most_vectors, EvictFirst> share(from + start, vectors, threadIdx.x, blockDim.x);
+    share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())), epsilon,
+                 scales + column, shifts + column);
 }

@@ -33,9 +33,10 @@ LaunchShape registers_shape(const Problem& problem, const VariantDevicePropertie
     return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {warps * warp_threads}};
 }
 
-/// A row for each cluster of 2, 4 or 8 blocks, with up to 32 columns for each thread.
+/// A row for each cluster of 2, 4 or 8 blocks, with up to 32 columns for each thread. Blocks have up
+/// to 512 threads, and only those for more than 131,072 columns more.
 inline LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties&) {
-    constexpr std::uint64_t columns_per_block = std::uint64_t{32} * 1024;
+    constexpr std::uint64_t columns_per_block = std::uint64_t{32} * 512;
     const std::uint32_t blocks = problem.y <= 2 * columns_per_block   ? 2
                                  : problem.y <= 4 * columns_per_block ? 4
                                                                       : 8;
@@ -51,6 +52,19 @@ std::optional<std::string> refuses_above(const Problem& problem) {
     if (problem.y % 4 != 0) return fmt::format("{} columns aren't a multiple of 4", problem.y);
     if (most == 0 || problem.y <= most) return std::nullopt;
     return fmt::format("{} columns exceed the {} that its registers hold", problem.y, most);
+}
+
+/// The same for rows that are worse than the next one up to `least` columns.
+template <std::uint64_t least, std::uint64_t most>
+std::optional<std::string> refuses_outside(const Problem& problem) {
+    if (problem.y > least) return refuses_above<most>(problem);
+    return fmt::format("{} columns don't exceed {}", problem.y, least);
+}
+
+template <std::uint64_t columns>
+std::optional<std::string> refuses_unless(const Problem& problem) {
+    if (problem.y == columns) return std::nullopt;
+    return fmt::format("{} columns aren't {}", problem.y, columns);
 }
 
 }  // namespace lode::kernels

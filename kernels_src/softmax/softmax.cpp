@@ -9,20 +9,32 @@ namespace {
 // A multiprocessor of 9.0 has this much shared memory; a block takes a KiB more than it asks for.
 constexpr std::uint32_t shared_bytes_of_90 = 228 * 1024;
 constexpr std::uint32_t shared_bytes_besides = 1024 + 256;  // With its static variables.
-constexpr std::uint32_t most_blocks_of_90 = 32;
 constexpr std::uint32_t shared_granularity = 128;
 
-/// Blocks of short rows ask for shared memory that they don't use, so that a multiprocessor of 9.0
+/// Blocks of rows of up to 2,048 columns ask for shared memory that they don't use, so that a multiprocessor of 9.0
 /// holds 48 KiB of rows at a time: with more under way, memory is slower.
 LaunchShape narrow_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    constexpr std::uint64_t least_columns = 1024;
     constexpr std::uint64_t most_columns = 2048;
     constexpr std::uint64_t columns_under_way = 12288;
     auto shape = registers_shape<8>(problem, properties);
-    if (properties.cc != ComputeCapability{9, 0} || problem.y > most_columns) return shape;
-    const auto blocks = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(columns_under_way / problem.y, most_blocks_of_90));
+    if (properties.cc != ComputeCapability{9, 0} || problem.y <= least_columns ||
+        problem.y > most_columns)
+        return shape;
+    const auto blocks = static_cast<std::uint32_t>(columns_under_way / problem.y);
     shape.dynamic_shared_bytes = (shared_bytes_of_90 / blocks - shared_bytes_besides) /
                                  shared_granularity * shared_granularity;
+    return shape;
+}
+
+// As in softmax_sm90.cu.
+constexpr std::uint32_t split_bytes_per_thread = 64;
+constexpr std::uint32_t split_static_bytes = 512;
+constexpr std::uint32_t split_shared_bytes = 1024 * split_bytes_per_thread + split_static_bytes;
+
+LaunchShape split_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    auto shape = cluster_shape(problem, properties);
+    shape.dynamic_shared_bytes = shape.block.x * split_bytes_per_thread;
     return shape;
 }
 

@@ -65,23 +65,12 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // A row for each block, in registers; columns are a multiple of 4, addresses of 16.
 namespace {
-template <unsigned most, class Access, unsigned fixed, bool whole>
+template <unsigned most, class Access>
 __device__ void softmax_of_block(const float* __restrict__ from, float* __restrict__ to,
                                  unsigned columns) {
-    if (whole) columns = 4 * fixed * most;
     const unsigned long long start = static_cast<unsigned long long>(blockIdx.x) * columns;
-    Share<most, Access, fixed, whole> share(from + start, columns / 4, threadIdx.x, blockDim.x);
+    Share<most, Access> share(from + start, columns / 4, threadIdx.x, blockDim.x);
     share.finish(to + start, over_block(share.over_warp()));
-}
-
-/// Likewise; faster for blocks of 1,024 threads of which each has `most` vectors.
-template <unsigned most, class Access>
-__device__ void softmax_of_large_block(const float* __restrict__ from, float* __restrict__ to,
-                                       unsigned columns) {
-    if (blockDim.x == 1024 && columns == 4096 * most)
-        softmax_of_block<most, Access, 1024, true>(from, to, columns);
-    else
-        softmax_of_block<most, Access, 0, false>(from, to, columns);
 }
 }  // namespace
 
@@ -89,19 +78,19 @@ __device__ void softmax_of_large_block(const float* __restrict__ from, float* __
 extern "C" __global__ void __launch_bounds__(1024, resident_blocks)
     softmax_registers_narrow(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                              unsigned columns) {
-    softmax_of_block<2, EvictFirst, 0, false>(from, to, columns);
+    softmax_of_block<2, EvictFirst>(from, to, columns);
 }
 
 // Up to 16 columns for each thread.
-extern "C" __global__ void __launch_bounds__(1024, resident_blocks)
+extern "C" __global__ void __launch_bounds__(1024)
     softmax_registers(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                       unsigned columns) {
-    softmax_of_large_block<4, Streaming>(from, to, columns);
+    softmax_of_block<4, Streaming>(from, to, columns);
 }
 
 // Up to 32 columns for each thread.
 extern "C" __global__ void __launch_bounds__(1024)
     softmax_registers_wide(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                            unsigned columns) {
-    softmax_of_large_block<8, EvictFirst>(from, to, columns);
+    softmax_of_block<8, EvictFirst>(from, to, columns);
 }

@@ -117,9 +117,8 @@ struct EvictFirst {
 };
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
-/// `most` of them. The row is read once and written once. `fixed` is the number of threads or 0; if
-/// `whole`, each has `most` vectors.
-template <unsigned most, class Access, unsigned fixed = 0, bool whole = false>
+/// `most` of them. The row is read once and written once.
+template <unsigned most, class Access>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
@@ -162,10 +161,10 @@ public:
 
 private:
     __device__ unsigned at(unsigned i) const {
-        return first_ + i * (fixed != 0 ? fixed : threads_);
+        return first_ + i * threads_;
     }
     __device__ bool has(unsigned i) const {
-        return whole || at(i) < vectors_;
+        return at(i) < vectors_;
     }
 
     unsigned vectors_;

@@ -1,6 +1,6 @@
-// A row for each cluster of 2, 4 or 8 blocks, each of which has a part of it in registers: up to 32
-// columns for each thread, a multiple of 4; addresses are multiples of 16. The blocks exchange their
-// parts through distributed shared memory (9.0).
+// A row for each cluster of 2, 4 or 8 blocks, which exchange their parts through distributed shared
+// memory (9.0): up to 32 columns for each thread, a multiple of 4; addresses are multiples of 16.
+// A multiprocessor holds two blocks or more, of which one loads while another writes.
 #include "softmax.cuh"
 
 namespace {
@@ -68,22 +68,107 @@ private:
     unsigned blocks_;
 };
 
-template <unsigned fixed, bool whole>
-__device__ void softmax_of_part(const float* __restrict__ from, float* __restrict__ to,
-                                unsigned vectors, unsigned rank, Exchange& exchange) {
-    Share<most_vectors, EvictFirst, fixed, whole> share(from, vectors, threadIdx.x, blockDim.x);
-    share.finish(to, exchange.combine(rank, over_block(share.over_warp())));
+/// A thread's share of a row, as in Share: the first vectors in registers, the others in shared
+/// memory, where each thread reads what it has copied itself.
+class SplitShare {
+public:
+    __device__ SplitShare(const float* row, unsigned vectors, unsigned first, unsigned threads,
+                          float4* shared)
+        : vectors_(vectors), first_(first), threads_(threads), shared_(shared + threadIdx.x) {
+        const auto* const wide = reinterpret_cast<const float4*>(row);
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i) {
+            if (!has(half + i)) continue;
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                             shared_address(shared_ + i * blockDim.x)),
+                         "l"(wide + at(half + i))
+                         : "memory");
+        }
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i) {
+            v_[i] = make_float4(lowest, lowest, lowest, lowest);
+            EvictFirst::load(v_[i], wide + at(i), has(i));
+        }
+    }
+
+    /// The warp's part. The registers then hold exp(x - largest of the warp).
+    __device__ Part over_warp() {
+        float largest = lowest;
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i)
+            largest = fmaxf(largest, largest_of(v_[i]));
+        asm volatile("cp.async.wait_all;" ::: "memory");
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i) {
+            if (has(half + i)) largest = fmaxf(largest, largest_of(shared_[i * blockDim.x]));
+        }
+        largest_ = largest_over_warp(largest);
+        float sum = 0;
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i) {
+            if (!has(i)) continue;
+            v_[i] = exponentials(v_[i]);
+            sum += v_[i].x + v_[i].y + v_[i].z + v_[i].w;
+        }
+#pragma unroll
+        for (unsigned i = 0; i < half; ++i) {
+            if (!has(half + i)) continue;
+            const float4 v = exponentials(shared_[i * blockDim.x]);
+            sum += v.x + v.y + v.z + v.w;
+        }
+        return {largest_, sum_over_warp(sum)};
+    }
+
+    /// Writes the results, given the whole row's part.
+    __device__ void finish(float* row, const Part& of_row) const {
+        const float scale = __expf(largest_ - of_row.largest) / of_row.sum;
+#pragma unroll
+        for (unsigned i = 0; i < 2 * half; ++i) {
+            if (!has(i)) continue;
+            const float4 v = i < half ? v_[i % half] : exponentials(shared_[i % half * blockDim.x]);
+            EvictFirst::store(reinterpret_cast<float4*>(row) + at(i),
+                              make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale),
+                              true);
+        }
+    }
+
+private:
+    static constexpr unsigned half = 4;  // Vectors.
+
+    __device__ unsigned at(unsigned i) const {
+        return first_ + i * threads_;
+    }
+    __device__ bool has(unsigned i) const {
+        return at(i) < vectors_;
+    }
+    __device__ float4 exponentials(const float4& v) const {
+        return make_float4(__expf(v.x - largest_), __expf(v.y - largest_), __expf(v.z - largest_),
+                           __expf(v.w - largest_));
+    }
+
+    unsigned vectors_;
+    unsigned first_;
+    unsigned threads_;
+    float4* shared_;
+    float4 v_[half];
+    float largest_ = lowest;
+};
+
+__device__ unsigned blocks_of_cluster() {
+    unsigned blocks = 0;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    return blocks;
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(1024)
+// In registers.
+extern "C" __global__ void __launch_bounds__(512, 2)
     softmax_cluster(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {
     __shared__ __align__(8) unsigned long long arrived;
     __shared__ __align__(8) Part parts[most_blocks];
-    unsigned blocks = 0;
-    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    const unsigned blocks = blocks_of_cluster();
     Exchange exchange(&arrived, parts, blocks);
     const unsigned rank = blockIdx.x % blocks;
     const unsigned most = most_vectors * blockDim.x;
@@ -91,8 +176,24 @@ extern "C" __global__ void __launch_bounds__(1024)
     const unsigned long long start =
         static_cast<unsigned long long>(blockIdx.x / blocks) * columns + 4ULL * first;
     const unsigned vectors = first < columns / 4 ? min(columns / 4 - first, most) : 0;
-    if (blockDim.x == 1024 && vectors == most)
-        softmax_of_part<1024, true>(from + start, to + start, vectors, rank, exchange);
-    else
-        softmax_of_part<0, false>(from + start, to + start, vectors, rank, exchange);
+    Share<most_vectors, EvictFirst> share(from + start, vectors, threadIdx.x, blockDim.x);
+    share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())));
+}
+
+// Half of the columns in shared memory, so that blocks of 1,024 threads fit twice. Dynamic shared
+// memory: 64 bytes for each thread.
+extern "C" __global__ void __launch_bounds__(1024, 2)
+    softmax_cluster_split(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                          unsigned columns) {
+    extern __shared__ float4 halves[];
+    __shared__ __align__(8) unsigned long long arrived;
+    __shared__ __align__(8) Part parts[most_blocks];
+    const unsigned blocks = blocks_of_cluster();
+    Exchange exchange(&arrived, parts, blocks);
+    const unsigned rank = blockIdx.x % blocks;
+    const unsigned long long start =
+        static_cast<unsigned long long>(blockIdx.x / blocks) * columns;
+    SplitShare share(from + start, columns / 4, rank * blockDim.x + threadIdx.x,
+                     blocks * blockDim.x, halves);
+    share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())));
 }

@@ -158,10 +158,11 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
-                            "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
-                            "softmax:cluster", "sort:bulk_copy", "sort:bulk_late", "sort:medium",
-                            "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed",
+                            "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
+                            "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
+                            "sort:bulk_copy", "sort:bulk_late", "sort:medium", "sort:onesweep",
+                            "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row of every product for 7.5 runs and is correct") {
@@ -257,16 +258,17 @@ TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled o
 }
 
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
-    check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
-                             "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
-                             "softmax:cluster", "sort:bulk_copy", "sort:bulk_late", "sort:medium",
-                             "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed",
+                             "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
+                             "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
+                             "sort:bulk_copy", "sort:bulk_late", "sort:medium", "sort:onesweep",
+                             "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // The bulk_copy rows of scans, selections and sorts need more shared memory than 12.0 has.
     check_rows_of("sm_120",
-                  {"reduce:redux", "reduce:cluster", "partition:bulk_copy",
+                  {"reduce:redux", "reduce:cluster", "layer_norm:cluster", "partition:bulk_copy",
                    "partition_float:bulk_copy", "partition_int64:bulk_copy", "softmax:cluster",
                    "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
