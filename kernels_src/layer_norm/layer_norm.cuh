@@ -82,8 +82,8 @@ struct Streaming {
     }
     __device__ static void store(float4* to, const float4& v, bool wanted = true) {
         asm volatile(
-            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};}" ::
-                "l"(to),
+            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.global.cs.v4.f32 [%0], {%1, %2, %3, "
+            "%4};}" ::"l"(to),
             "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(static_cast<unsigned>(wanted))
             : "memory");
     }
@@ -107,7 +107,8 @@ struct EvictFirst {
     __device__ static void store(float4* to, const float4& v, bool wanted) {
         asm volatile(
             "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
-            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;}" ::"l"(to),
+            "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;}" ::"l"(
+                to),
             "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy()),
             "r"(static_cast<unsigned>(wanted))
             : "memory");
@@ -177,8 +178,7 @@ public:
             sum += sum_of(v_[i]);
             count += has(i) ? 4 : 0;
         }
-        const float of_warp =
-            whole ? 128.0F * most : sum_over_warp(static_cast<float>(count));
+        const float of_warp = whole ? 128.0F * most : sum_over_warp(static_cast<float>(count));
         const float mean = of_warp > 0 ? sum_over_warp(sum) / of_warp : 0.0F;
         float squares = 0;
 #pragma unroll

@@ -33,8 +33,8 @@ LaunchShape registers_shape(const Problem& problem, const VariantDevicePropertie
     return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {warps * warp_threads}};
 }
 
-/// A row for each cluster of 2, 4 or 8 blocks, with up to 32 columns for each thread. Blocks have up
-/// to 512 threads, and only those for more than 131,072 columns more.
+/// A row for each cluster of 2, 4 or 8 blocks, with up to 32 columns for each thread. Blocks have
+/// up to 512 threads, and only those for more than 131,072 columns more.
 inline LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties&) {
     constexpr std::uint64_t columns_per_block = std::uint64_t{32} * 512;
     const std::uint32_t blocks = problem.y <= 2 * columns_per_block   ? 2

@@ -11,8 +11,8 @@ constexpr std::uint32_t shared_bytes_of_90 = 228 * 1024;
 constexpr std::uint32_t shared_bytes_besides = 1024 + 256;  // With its static variables.
 constexpr std::uint32_t shared_granularity = 128;
 
-/// Blocks of rows of up to 2,048 columns ask for shared memory that they don't use, so that a multiprocessor of 9.0
-/// holds 48 KiB of rows at a time: with more under way, memory is slower.
+/// Blocks of rows of up to 2,048 columns ask for shared memory that they don't use, so that a
+/// multiprocessor of 9.0 holds 48 KiB of rows at a time: with more under way, memory is slower.
 LaunchShape narrow_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     constexpr std::uint64_t least_columns = 1024;
     constexpr std::uint64_t most_columns = 2048;

@@ -191,8 +191,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2)
     const unsigned blocks = blocks_of_cluster();
     Exchange exchange(&arrived, parts, blocks);
     const unsigned rank = blockIdx.x % blocks;
-    const unsigned long long start =
-        static_cast<unsigned long long>(blockIdx.x / blocks) * columns;
+    const unsigned long long start = static_cast<unsigned long long>(blockIdx.x / blocks) * columns;
     SplitShare share(from + start, columns / 4, rank * blockDim.x + threadIdx.x,
                      blocks * blockDim.x, halves);
     share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())));

@@ -58,15 +58,21 @@ FamilyEntry entry() {
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "transpose/variants.def"
 #undef LODE_VARIANT
-    return {
-        .family = std::move(family),
-        .folder = "transpose",
-        .extents = "rows, columns",
-        .test_problems =
-            {{1, 1}, {5, 3}, {31, 65}, {64, 64}, {67, 130}, {100, 260}, {104, 260}, {1023, 517}, {2048, 1028}},
-        .bench_problems =
-            {{8192, 8192}, {16384, 16384}, {2048, 65536}, {65536, 2048}, {8191, 8193}},
-        .make = &Transpose::make};
+    return {.family = std::move(family),
+            .folder = "transpose",
+            .extents = "rows, columns",
+            .test_problems = {{1, 1},
+                              {5, 3},
+                              {31, 65},
+                              {64, 64},
+                              {67, 130},
+                              {100, 260},
+                              {104, 260},
+                              {1023, 517},
+                              {2048, 1028}},
+            .bench_problems =
+                {{8192, 8192}, {16384, 16384}, {2048, 65536}, {65536, 2048}, {8191, 8193}},
+            .make = &Transpose::make};
 }
 
 }  // namespace lode::kernels::transpose

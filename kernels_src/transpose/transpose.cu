@@ -79,8 +79,9 @@ extern "C" __global__ void __launch_bounds__(tile* block_rows)
 }
 
 // 64 x 64 tiles with 16-byte accesses on both sides; rows and columns are multiples of 4, both
-// addresses of 16; faster than the next one if rows are multiples of 8. Blocks that run at the same time share columns, so that together they write
-// whole rows. Data that is read or written once should leave the L2 cache first.
+// addresses of 16; faster than the next one if rows are multiples of 8. Blocks that run at the same
+// time share columns, so that together they write whole rows. Data that is read or written once
+// should leave the L2 cache first.
 extern "C" __global__ void __launch_bounds__(512)
     transpose_vec16(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {

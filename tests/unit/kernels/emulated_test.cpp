@@ -161,8 +161,8 @@ TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed",
                             "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
                             "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
-                            "sort:bulk_copy", "sort:bulk_late", "sort:medium", "sort:onesweep",
-                            "sort:small", "vector:bulk_copy"});
+                            "softmax:cluster_split", "sort:bulk_copy", "sort:bulk_late",
+                            "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row of every product for 7.5 runs and is correct") {
@@ -261,8 +261,8 @@ TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed",
                              "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
                              "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
-                             "sort:bulk_copy", "sort:bulk_late", "sort:medium", "sort:onesweep",
-                             "sort:small", "vector:bulk_copy"});
+                             "softmax:cluster_split", "sort:bulk_copy", "sort:bulk_late",
+                             "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
@@ -270,5 +270,6 @@ TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     check_rows_of("sm_120",
                   {"reduce:redux", "reduce:cluster", "layer_norm:cluster", "partition:bulk_copy",
                    "partition_float:bulk_copy", "partition_int64:bulk_copy", "softmax:cluster",
-                   "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+                   "softmax:cluster_split", "sort:medium", "sort:onesweep", "sort:small",
+                   "vector:bulk_copy"});
 }
