@@ -50,7 +50,7 @@ __device__ void layer_norm_of_warp(const float* __restrict__ from, float* __rest
                                    const float* __restrict__ scales,
                                    const float* __restrict__ shifts, float epsilon,
                                    unsigned columns) {
-    const Share<most, EvictFirst> share(from, columns / 4, threadIdx.x % 32, 32);
+    const Share<most, EvictFirst<true>> share(from, columns / 4, threadIdx.x % 32, 32);
     share.finish(to, share.over_warp(), epsilon, scales, shifts);
 }
 }  // namespace
@@ -84,22 +84,19 @@ __device__ void layer_norm_of_block(const float* __restrict__ from, float* __res
 }  // namespace
 
 // Up to 8 columns for each thread.
-extern "C" __global__ void __launch_bounds__(512, 2 * resident_blocks)
+extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers_narrow(const float* __restrict__ from, float* __restrict__ to,
                                 const float* __restrict__ scales, const float* __restrict__ shifts,
                                 float epsilon, unsigned rows, unsigned columns) {
-    layer_norm_of_block<2, EvictFirst, 0, false>(from, to, scales, shifts, epsilon, columns);
+    layer_norm_of_block<2, EvictFirst<true>, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
-// Up to 16 columns for each thread; faster for 8,192 columns.
+// Up to 16 columns for each thread.
 extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers(const float* __restrict__ from, float* __restrict__ to,
                          const float* __restrict__ scales, const float* __restrict__ shifts,
                          float epsilon, unsigned rows, unsigned columns) {
-    if (blockDim.x == 512 && columns == 8192)
-        layer_norm_of_block<4, Streaming, 512, true>(from, to, scales, shifts, epsilon, columns);
-    else
-        layer_norm_of_block<4, Streaming, 0, false>(from, to, scales, shifts, epsilon, columns);
+    layer_norm_of_block<4, Streaming, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
 // Up to 32 columns for each thread.
@@ -107,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers_wide(const float* __restrict__ from, float* __restrict__ to,
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
-    layer_norm_of_block<8, EvictFirst, 0, false>(from, to, scales, shifts, epsilon, columns);
+    layer_norm_of_block<8, EvictFirst<false>, 0, false>(from, to, scales, shifts, epsilon, columns);
 }
 
 // 32,768 columns and 1,024 threads: without any check, there are registers for scales and shifts.
@@ -115,5 +112,6 @@ extern "C" __global__ void __launch_bounds__(1024)
     layer_norm_registers_full(const float* __restrict__ from, float* __restrict__ to,
                               const float* __restrict__ scales, const float* __restrict__ shifts,
                               float epsilon, unsigned rows, unsigned columns) {
-    layer_norm_of_block<8, EvictFirst, 1024, true>(from, to, scales, shifts, epsilon, columns);
+    layer_norm_of_block<8, EvictFirst<false>, 1024, true>(from, to, scales, shifts, epsilon,
+                                                          columns);
 }

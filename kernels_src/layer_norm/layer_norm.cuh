@@ -8,14 +8,6 @@ namespace {
 constexpr unsigned full_warp = 0xffffffffU;
 constexpr unsigned most_warps = 32;
 
-/// How many blocks of 1,024 threads a multiprocessor holds.
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || \
-                               __CUDA_ARCH__ == 1000 || __CUDA_ARCH__ == 1030)
-constexpr unsigned resident_blocks = 2;
-#else
-constexpr unsigned resident_blocks = 1;
-#endif
-
 /// The number of some elements, their mean, and the sum of their squared distances from it.
 struct Moments {
     float count;
@@ -71,26 +63,22 @@ __device__ inline float scale_of(const Moments& row, float epsilon) {
     return rsqrtf(row.squares / row.count + epsilon);
 }
 
-/// Accesses with the streaming hints. One that isn't wanted does nothing, without a branch: with
-/// branches, the loads of a thread start so late that rows of 2,048 columns and more are slower.
+/// Accesses with the streaming hints, of what is wanted.
 struct Streaming {
+    static constexpr bool branches = true;
     __device__ static void load(float4& v, const float4* from, bool wanted) {
-        asm volatile(
-            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];}"
-            : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-            : "l"(from), "r"(static_cast<unsigned>(wanted)));
+        if (wanted) v = __ldcs(from);
     }
     __device__ static void store(float4* to, const float4& v, bool wanted = true) {
-        asm volatile(
-            "{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.global.cs.v4.f32 [%0], {%1, %2, %3, "
-            "%4};}" ::"l"(to),
-            "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(static_cast<unsigned>(wanted))
-            : "memory");
+        if (wanted) __stcs(to, v);
     }
 };
 
-/// Likewise, past the first-level cache; what they access leaves the L2 cache first (8.0).
+/// Likewise, past the first-level cache; what they access leaves the L2 cache first (8.0). What
+/// isn't wanted costs a predicate for each access instead of a branch if `branching` is false.
+template <bool branching>
 struct EvictFirst {
+    static constexpr bool branches = branching;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     __device__ static unsigned long long policy() {
         unsigned long long policy = 0;
@@ -98,19 +86,21 @@ struct EvictFirst {
         return policy;
     }
     __device__ static void load(float4& v, const float4* from, bool wanted) {
+        if (branching && !wanted) return;
         asm volatile(
             "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
             "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;}"
             : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-            : "l"(from), "l"(policy()), "r"(static_cast<unsigned>(wanted)));
+            : "l"(from), "l"(policy()), "r"(static_cast<unsigned>(branching || wanted)));
     }
     __device__ static void store(float4* to, const float4& v, bool wanted) {
+        if (branching && !wanted) return;
         asm volatile(
             "{.reg .pred p; setp.ne.u32 p, %6, 0; @p "
             "st.global.L1::no_allocate.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;}" ::"l"(
                 to),
             "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "l"(policy()),
-            "r"(static_cast<unsigned>(wanted))
+            "r"(static_cast<unsigned>(branching || wanted))
             : "memory");
     }
 #else
@@ -195,8 +185,10 @@ public:
         constexpr unsigned cached = whole && most > 4 ? 4 : most;
         const float scale = scale_of(of_row, epsilon);
 #pragma unroll
-        for (unsigned i = 0; i < cached; ++i)
+        for (unsigned i = 0; i < cached; ++i) {
+            if (Access::branches && !has(i)) continue;
             store<Access>(row, at(i), v_[i], of_row.mean, scale, scales, shifts, has(i));
+        }
 #pragma unroll
         for (unsigned i = cached; i < most; ++i)
             store<Access, false>(row, at(i), v_[i], of_row.mean, scale, scales, shifts, has(i));

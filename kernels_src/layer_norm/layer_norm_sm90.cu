@@ -89,7 +89,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     const unsigned long long column = vectors > 0 ? 4ULL * first : 0;
     const unsigned long long start =
         static_cast<unsigned long long>(blockIdx.x / blocks) * columns + column;
-    const Share<most_vectors, EvictFirst> share(from + start, vectors, threadIdx.x, blockDim.x);
+    const Share<most_vectors, EvictFirst<false>> share(from + start, vectors, threadIdx.x,
+                                                       blockDim.x);
     share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())), epsilon,
                  scales + column, shifts + column);
 }

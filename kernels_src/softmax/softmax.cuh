@@ -66,7 +66,7 @@ __device__ inline Part over_block(Part of_warp) {
 }
 
 /// Accesses with the streaming hints. One that isn't wanted does nothing, without a branch: with
-/// branches, the loads of a thread start so late that rows of 2,048 columns and more are slower.
+/// branches between its loads, clusters are slower.
 struct Streaming {
     __device__ static void load(float4& v, const float4* from, bool wanted) {
         asm volatile(
@@ -118,8 +118,9 @@ struct EvictFirst {
 };
 
 /// A thread's share of a row, in registers: every `threads`-th vector from `first` on, at most
-/// `most` of them. The row is read once and written once.
-template <unsigned most, class Access>
+/// `most` of them. The row is read once and written once. `fixed` is the number of threads or 0; if
+/// `whole`, each has `most` vectors.
+template <unsigned most, class Access, unsigned fixed = 0, bool whole = false>
 class Share {
 public:
     __device__ Share(const float* row, unsigned vectors, unsigned first, unsigned threads)
@@ -162,10 +163,10 @@ public:
 
 private:
     __device__ unsigned at(unsigned i) const {
-        return first_ + i * threads_;
+        return first_ + i * (fixed != 0 ? fixed : threads_);
     }
     __device__ bool has(unsigned i) const {
-        return at(i) < vectors_;
+        return whole || at(i) < vectors_;
     }
 
     unsigned vectors_;

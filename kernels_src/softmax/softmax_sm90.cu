@@ -180,6 +180,22 @@ extern "C" __global__ void __launch_bounds__(512, 2)
     share.finish(to + start, exchange.combine(rank, over_block(share.over_warp())));
 }
 
+// 262,144 columns and eight blocks of 1,024 threads, without any check.
+extern "C" __global__ void __launch_bounds__(1024)
+    softmax_cluster_full(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                         unsigned columns) {
+    constexpr unsigned threads = 1024;
+    constexpr unsigned vectors = most_vectors * threads;
+    __shared__ __align__(8) unsigned long long arrived;
+    __shared__ __align__(8) Part parts[most_blocks];
+    Exchange exchange(&arrived, parts, most_blocks);
+    const unsigned long long start = 4ULL * vectors * blockIdx.x;
+    Share<most_vectors, EvictFirst, threads, true> share(from + start, vectors, threadIdx.x,
+                                                         threads);
+    const Part of_block = over_block(share.over_warp());
+    share.finish(to + start, exchange.combine(blockIdx.x % most_blocks, of_block));
+}
+
 // Half of the columns in shared memory, so that blocks of 1,024 threads fit twice. Dynamic shared
 // memory: 64 bytes for each thread.
 extern "C" __global__ void __launch_bounds__(1024, 2)

@@ -4,28 +4,27 @@ namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
-/// Reads what nobody reads again, if it is wanted, without a branch.
-__device__ void load_once(float& v, const float* from, bool wanted) {
+/// Reads what nobody reads again.
+__device__ float load_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile(
-        "{.reg .pred p; setp.ne.u32 p, %2, 0; @p ld.global.nc.L1::no_allocate.f32 %0, [%1];}"
-        : "+f"(v)
-        : "l"(from), "r"(static_cast<unsigned>(wanted)));
+    float v = 0;
+    asm volatile("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(from));
+    return v;
 #else
-    if (wanted) v = __ldcs(from);
+    return __ldcs(from);
 #endif
 }
 
 /// Four of them.
-__device__ void load_four_once(float4& v, const float* from, bool wanted) {
+__device__ float4 load_four_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile(
-        "{.reg .pred p; setp.ne.u32 p, %5, 0; @p "
-        "ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];}"
-        : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-        : "l"(from), "r"(static_cast<unsigned>(wanted)));
+    float4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(from));
+    return v;
 #else
-    if (wanted) v = __ldcs(reinterpret_cast<const float4*>(from));
+    return __ldcs(reinterpret_cast<const float4*>(from));
 #endif
 }
 
@@ -79,9 +78,8 @@ extern "C" __global__ void __launch_bounds__(tile* block_rows)
 }
 
 // 64 x 64 tiles with 16-byte accesses on both sides; rows and columns are multiples of 4, both
-// addresses of 16; faster than the next one if rows are multiples of 8. Blocks that run at the same
-// time share columns, so that together they write whole rows. Data that is read or written once
-// should leave the L2 cache first.
+// addresses of 16. Blocks that run at the same time share columns, so that together they write
+// whole rows. Data that is read or written once should leave the L2 cache first.
 extern "C" __global__ void __launch_bounds__(512)
     transpose_vec16(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {
@@ -91,22 +89,18 @@ extern "C" __global__ void __launch_bounds__(512)
     const unsigned x = threadIdx.x * 4;
     const unsigned left = blockIdx.y * side;
     const unsigned top = blockIdx.x * side;
-    // All loads before the first store.
-    float4 loaded[side / lines] = {};
 #pragma unroll
     for (unsigned j = 0; j < side; j += lines) {
         const unsigned row = top + threadIdx.y + j;
-        load_four_once(loaded[j / lines],
-                       from + static_cast<unsigned long long>(row) * columns + left + x,
-                       left + x < columns && row < rows);
-    }
-#pragma unroll
-    for (unsigned j = 0; j < side; j += lines) {
-        float* const line = &staged[threadIdx.y + j][x];
-        line[0] = loaded[j / lines].x;
-        line[1] = loaded[j / lines].y;
-        line[2] = loaded[j / lines].z;
-        line[3] = loaded[j / lines].w;
+        if (left + x < columns && row < rows) {
+            const float4 v =
+                load_four_once(from + static_cast<unsigned long long>(row) * columns + left + x);
+            float* const line = &staged[threadIdx.y + j][x];
+            line[0] = v.x;
+            line[1] = v.y;
+            line[2] = v.z;
+            line[3] = v.w;
+        }
     }
     __syncthreads();
 #pragma unroll
@@ -136,13 +130,13 @@ extern "C" __global__ void __launch_bounds__(512)
     const unsigned top = blockIdx.x * side;
     // All loads before the first store.
     float loaded[per_thread] = {};
-    const unsigned row = top + threadIdx.x / side;
-    const unsigned column = left + threadIdx.x % side;
-    const float* const source = from + static_cast<unsigned long long>(row) * columns + column;
 #pragma unroll
-    for (unsigned i = 0; i < per_thread; ++i)
-        load_once(loaded[i], source + static_cast<unsigned long long>(i * (512 / side)) * columns,
-                  row + i * (512 / side) < rows && column < columns);
+    for (unsigned i = 0; i < per_thread; ++i) {
+        const unsigned row = top + (i * 512 + threadIdx.x) / side;
+        const unsigned column = left + threadIdx.x % side;
+        if (row < rows && column < columns)
+            loaded[i] = load_once(from + static_cast<unsigned long long>(row) * columns + column);
+    }
 #pragma unroll
     for (unsigned i = 0; i < per_thread; ++i)
         staged[(i * 512 + threadIdx.x) / side][threadIdx.x % side] = loaded[i];

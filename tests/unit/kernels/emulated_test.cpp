@@ -108,6 +108,7 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
     add({"histogram"}, {"global", "shared"});
     add({"layer_norm", "softmax"},
         {"passes", "registers", "registers_narrow", "registers_wide", "vec16", "warps"});
+    add({"layer_norm"}, {"registers_full"});
     add({"reduce", "reduce_float", "reduce_int64"}, {"shuffle"});
     add({"scan", "scan_float", "scan_int64"}, {"serial", "warp", "wave", "wave_small"});
     add({"select"}, {"look_back", "small"});
@@ -158,11 +159,12 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed",
-                            "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
-                            "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
-                            "softmax:cluster_split", "sort:bulk_copy", "sort:bulk_late",
-                            "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of(
+        "sm_90",
+        {"reduce:redux", "reduce:cluster", "histogram:packed", "layer_norm:cluster",
+         "scan:bulk_copy", "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
+         "softmax:cluster", "softmax:cluster_full", "softmax:cluster_split", "sort:bulk_copy",
+         "sort:bulk_late", "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row of every product for 7.5 runs and is correct") {
@@ -258,11 +260,12 @@ TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled o
 }
 
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
-    check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed",
-                             "layer_norm:cluster", "scan:bulk_copy", "scan_float:bulk_copy",
-                             "scan_int64:bulk_copy", "select:bulk_copy", "softmax:cluster",
-                             "softmax:cluster_split", "sort:bulk_copy", "sort:bulk_late",
-                             "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of(
+        "sm_100",
+        {"reduce:redux", "reduce:cluster", "histogram:packed", "layer_norm:cluster",
+         "scan:bulk_copy", "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
+         "softmax:cluster", "softmax:cluster_full", "softmax:cluster_split", "sort:bulk_copy",
+         "sort:bulk_late", "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
@@ -270,6 +273,6 @@ TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     check_rows_of("sm_120",
                   {"reduce:redux", "reduce:cluster", "layer_norm:cluster", "partition:bulk_copy",
                    "partition_float:bulk_copy", "partition_int64:bulk_copy", "softmax:cluster",
-                   "softmax:cluster_split", "sort:medium", "sort:onesweep", "sort:small",
-                   "vector:bulk_copy"});
+                   "softmax:cluster_full", "softmax:cluster_split", "sort:medium", "sort:onesweep",
+                   "sort:small", "vector:bulk_copy"});
 }
