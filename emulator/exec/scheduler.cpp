@@ -155,6 +155,7 @@ void release(WarpContext& c, Block& block, u32 id) {
     if (c.race) order_barrier(c, block, id);
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
+        warp.arrived_parts[id] = 0;
         for (u32 k = 0; k < warp.count; ++k) {
             ConvergenceGroup& group = warp.groups[k];
             if (group.state != GroupState::at_barrier || group.barrier != id) continue;
@@ -166,8 +167,15 @@ void release(WarpContext& c, Block& block, u32 id) {
     block.barriers_used &= ~(1u << id);
 }
 
-/// Exited threads no longer count, so barriers may now be complete.
-void recheck_barriers(WarpContext& c, Block& block) {
+/// Exited threads no longer count, so barriers may now be complete. Of barriers with a count, the
+/// warp may have no other lanes left than those that have arrived.
+void recheck_barriers(WarpContext& c, Block& block, Warp& warp) {
+    each_lane(block.barriers_used, [&](u32 id) {
+        u32& parts = warp.arrived_parts[id];
+        if (parts == 0 || (warp.live & ~parts) != 0) return;
+        block.barriers[id].arrived += lanes - static_cast<u32>(std::popcount(parts));
+        parts = 0;
+    });
     each_lane(block.barriers_used, [&](u32 id) {
         if (complete(block, block.barriers[id])) release(c, block, id);
     });
@@ -302,7 +310,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             if (warp.count == 0 && block.barriers_used == 0 && block.cluster->arrived == 0 &&
                 !c.worker->has_waited)
                 return true;
-            recheck_barriers(c, block);
+            recheck_barriers(c, block, warp);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
             if (warp.live == 0) wake_warpgroup(block, warp.index);
