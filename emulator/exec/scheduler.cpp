@@ -249,7 +249,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             return true;
         case Leave::exited:
             if (nobody_waits(c)) return true;
-            recheck_barriers(c, block);
+            recheck_barriers(c, block, warp);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
             if (warp.live == 0) wake_warpgroup(block, warp.index);

@@ -61,6 +61,7 @@ void release(WarpContext& c, Block& block, u32 id) {
     if (c.race) order_barrier(c, block, id);
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
+        warp.arrived_parts[id] = 0;
         for (u32 k = 0; k < warp.count; ++k) {
             ConvergenceGroup& group = warp.groups[k];
             if (group.state != GroupState::at_barrier || group.barrier != id) continue;
@@ -72,7 +73,13 @@ void release(WarpContext& c, Block& block, u32 id) {
     block.barriers_used &= ~(1u << id);
 }
 
-void recheck_barriers(WarpContext& c, Block& block) {
+void recheck_barriers(WarpContext& c, Block& block, Warp& warp) {
+    each_lane(block.barriers_used, [&](u32 id) {
+        u32& parts = warp.arrived_parts[id];
+        if (parts == 0 || (warp.live & ~parts) != 0) return;
+        block.barriers[id].arrived += lanes - static_cast<u32>(std::popcount(parts));
+        parts = 0;
+    });
     each_lane(block.barriers_used, [&](u32 id) {
         if (is_complete(block, block.barriers[id])) release(c, block, id);
     });

@@ -164,10 +164,11 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    u32 at_cluster_barrier = 0;    ///< Lanes that have arrived in its current phase.
-    u32 product_groups = 0;        ///< That wgmma.commit_group has made.
-    u32 owes_cluster_barrier = 0;  ///< Lanes that have arrived and not waited since.
-    Store local_written;           ///< Behind WarpContext::local_written.
+    std::array<u32, 16> arrived_parts{};  ///< By barrier: lanes that have arrived, until all have.
+    u32 at_cluster_barrier = 0;           ///< Lanes that have arrived in its current phase.
+    u32 product_groups = 0;               ///< That wgmma.commit_group has made.
+    u32 owes_cluster_barrier = 0;         ///< Lanes that have arrived and not waited since.
+    Store local_written;                  ///< Behind WarpContext::local_written.
     std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
 
     /// Adds a group. Each member is written by itself, as it will be read: a processor waits when a

@@ -94,7 +94,11 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
         block.written.grow(launch.shared_bytes);
         std::fill_n(block.written.data(), launch.shared_bytes, u8{0});
     }
-    if (block.barriers_used != 0) block.barriers = {};
+    if (block.barriers_used != 0) {
+        block.barriers = {};
+        for (const auto& warp : block.warps)
+            warp->arrived_parts = {};
+    }
     block.barriers_used = 0;
     for (u32 w = 0; was_open && w < block.warp_count; ++w)
         reopen_warp(*block.warps[w]);

@@ -150,4 +150,16 @@ TEST_CASE("machine: 128-bit exchange and 16-bit compare work on global memory") 
     CHECK(rig.get<std::uint64_t>(at, 5) == std::vector<std::uint64_t>{1, 2, 10, 20, 9u << 16});
 }
 
+TEST_CASE("machine: no kernel runs in a graph that a kernel has launched") {
+    testing::Rig rig;
+    const auto module =
+        rig.load(testing::ptx_kernel(".param .u64 out",
+                                     "ld.param.u64 %rd1, [out]; mov.u64 %rd2, %current_graph_exec; "
+                                     "st.global.u64 [%rd1], %rd2;"));
+    const std::uint64_t out = rig.put(std::vector<std::uint64_t>{7});
+    const LaunchOutcome outcome = rig.run(*module, "k", {1}, {1}, out);
+    CHECK_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint64_t>(out, 1)[0] == 0);
+}
+
 }  // namespace lode::emulator::exec
