@@ -240,6 +240,11 @@ const Op* trap(WarpContext& c, const Op* op) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::launch_failed,
                  "executes a trap");
 }
+const Op* multicast_access(WarpContext& c, const Op* op) {
+    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_address,
+                 "uses multimem at an address outside of multicast objects, of which this device "
+                 "has none");
+}
 const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
