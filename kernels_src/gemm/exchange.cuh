@@ -44,7 +44,6 @@ public:
             }
         }
         const unsigned mine = shares_of_block();
-        if (mine == 0) return;
         for (unsigned share = 0; share < shares_; ++share) {
             if ((mine >> share & 1U) == 0) continue;
             const unsigned end = first_box(share + 1) * 4;
@@ -69,6 +68,7 @@ public:
                     store_box(map, column, row, boxes_at + box * box_bytes);
             }
         }
+        if (threadIdx.x == group_size) leave_word();
     }
 
 private:
@@ -97,18 +97,19 @@ private:
     [[nodiscard]] __device__ unsigned shares_of_block() const {
         __shared__ unsigned mine;
         consumers_sync();
-        if (threadIdx.x == group_size) {
-            mine = wait_for_sums();
-            // The last to leave the word makes it zero for the next launch.
-            unsigned before;
-            asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 0x100;"
-                         : "=r"(before)
-                         : "l"(word_)
-                         : "memory");
-            if ((before >> 8 & 0xffU) == parts_ - 1) *word_ = 0;
-        }
+        if (threadIdx.x == group_size) mine = wait_for_sums();
         consumers_sync();
         return mine;
+    }
+
+    /// The last block to leave the word makes it zero for the next launch.
+    __device__ void leave_word() const {
+        unsigned before;
+        asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 0x100;"
+                     : "=r"(before)
+                     : "l"(word_)
+                     : "memory");
+        if ((before >> 8 & 0xffU) == parts_ - 1) *word_ = 0;
     }
 
     [[nodiscard]] __device__ unsigned wait_for_sums() const {

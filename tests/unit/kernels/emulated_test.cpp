@@ -209,13 +209,16 @@ void check_wgmma_rows_of(const char* family, std::string_view name) {
             run_row(*machine.loader, entry, load(row, problem), problem);
             ++ran;
         }
-        // As if the device had four multiprocessors: a block has several tiles.
-        const Problem several{264, 264, 48};
-        if (refuses(several)) continue;
-        auto variant = load(row, several);
-        variant.device_properties.multiprocessors = 4;
-        if (!lode::kernels::gemm::tile_of(row)->split_k) CHECK(variant.shape(several).grid.x <= 4);
-        run_row(*machine.loader, entry, variant, several);
+        // As if the device had four multiprocessors: a block has several tiles, which have fewer
+        // steps of k than the ring has stages, or more.
+        for (const Problem& several : {Problem{264, 264, 48}, Problem{264, 264, 464}}) {
+            if (refuses(several) || (name.empty() && several.z > 48)) continue;
+            auto variant = load(row, several);
+            variant.device_properties.multiprocessors = 4;
+            if (!lode::kernels::gemm::tile_of(row)->split_k)
+                CHECK(variant.shape(several).grid.x <= 4);
+            run_row(*machine.loader, entry, variant, several);
+        }
     }
     CHECK(ran >= 2);
 }
