@@ -109,7 +109,8 @@ private:
                      : "=r"(before)
                      : "l"(word_)
                      : "memory");
-        if ((before >> 8 & 0xffU) == parts_ - 1) *word_ = 0;
+        if ((before >> 8 & 0xffU) == parts_ - 1)
+            asm volatile("st.relaxed.gpu.global.u32 [%0], 0;" ::"l"(word_) : "memory");
     }
 
     [[nodiscard]] __device__ unsigned wait_for_sums() const {
