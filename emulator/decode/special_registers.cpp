@@ -60,8 +60,16 @@ constexpr SpecialRegister with_slot[] = {
 };
 
 constexpr std::string_view zeros[] = {
-    "%ctaid.w",      "%tid.w",           "%ntid.w",           "%nctaid.w",      "%clusterid.w",
-    "%nclusterid.w", "%cluster_ctaid.w", "%cluster_nctaid.w", "%aggr_smem_size"};
+    "%ctaid.w",
+    "%tid.w",
+    "%ntid.w",
+    "%nctaid.w",
+    "%clusterid.w",
+    "%nclusterid.w",
+    "%cluster_ctaid.w",
+    "%cluster_nctaid.w",
+    "%aggr_smem_size",
+    "%current_graph_exec"};  // No kernel launches graphs, so that none runs in a device graph.
 constexpr std::string_view zero_prefixes[] = {"%envreg", "%pm", "%reserved_smem"};
 
 bool is_zero(std::string_view name) {

@@ -78,8 +78,10 @@ struct Marks {
     tell_finding(c, op, lane, Finding::unwritten, text);
 }
 
-/// Where a copy's part is in the frame.
-const u8* part_of(const WarpContext& c, const Op* op, u32 part) {
+/// Where in the frame the register is that a part is copied through.
+const u8* part_of(const WarpContext& c, const Op* op, u32 part, u32 parts) {
+    if ((op->flags & access_marks) != 0 && op->r[parts + 1 + part] != no_slot)
+        return c.area[0] + op->r[parts + 1 + part];
     return c.area[0] + op->r[part];
 }
 
@@ -104,7 +106,7 @@ void note_registers(const Marks& marks, const Op* op, u32 lane, u64 address, con
             c.warp->undefined = std::make_unique<UndefinedRegisters>();
         }
         auto& rows = c.warp->undefined->rows;
-        const u8* const place = part_of(c, op, part);
+        const u8* const place = part_of(c, op, part, noted.parts);
         if (undefined == 0 && !rows.contains(place)) return;
         rows[place][lane] = static_cast<u16>(undefined);
     });
@@ -117,7 +119,7 @@ void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const N
     if (noted.copied == 0 || !c.warp->undefined) return;
     const u32 bytes = noted.bytes / noted.parts;
     each_copied(noted.copied, [&](u32 part) {
-        const auto found = c.warp->undefined->rows.find(part_of(c, op, part));
+        const auto found = c.warp->undefined->rows.find(part_of(c, op, part, noted.parts));
         if (found == c.warp->undefined->rows.end()) return;
         // A store of the register's low bytes has its marks.
         const u32 low = (1u << bytes) - 1;
@@ -242,8 +244,8 @@ bool init_warp(const Marks& marks, const u64* addresses, const Noted& noted) {
 const Op* copy_marks(WarpContext& c, const Op* op) {
     if (!c.init || !c.warp->undefined) return op + 1;
     auto& rows = c.warp->undefined->rows;
-    const auto from = op->r[1] != no_slot ? rows.find(part_of(c, op, 1)) : rows.end();
-    const u8* const to = part_of(c, op, 0);
+    const auto from = op->r[1] != no_slot ? rows.find(c.area[0] + op->r[1]) : rows.end();
+    const u8* const to = c.area[0] + op->r[0];
     if (from == rows.end() && !rows.contains(to)) return op + 1;
     // Of a copy, because a new row may move the others.
     const std::array<u16, lanes> marks =
@@ -253,10 +255,10 @@ const Op* copy_marks(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-void init_written(WarpContext& c, const Op* op) {
+void init_written(WarpContext& c, const Op* op, u32 parts) {
     if (!c.warp->undefined) return;
     each_copied(u32{op->flags} & access_copies, [&](u32 part) {
-        const auto found = c.warp->undefined->rows.find(part_of(c, op, part));
+        const auto found = c.warp->undefined->rows.find(part_of(c, op, part, parts));
         if (found != c.warp->undefined->rows.end())
             each_lane(c.mask, [&](u32 i) { found->second[i] = 0; });
     });

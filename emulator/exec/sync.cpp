@@ -62,7 +62,7 @@ void check_barrier_ids(WarpContext& c, const Op* op) {
               "executes one barrier instruction with several barriers in a warp");
 }
 
-void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected) {
+void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected, u32 earlier) {
     const Warp& warp = *c.warp;
     const u32 lane = first_lane(c.mask);
     const Barrier& barrier = c.block->barriers[id];
@@ -89,7 +89,7 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
         const ConvergenceGroup& group = warp.groups[k];
         if (group.state != GroupState::at_barrier || group.pc == op + 1) continue;
         const Op* const other = group.pc - 1;
-        if ((other->flags & barrier_aligned) == 0) continue;
+        if ((other->flags & barrier_aligned) == 0 || (group.mask & ~earlier) == 0) continue;
         tell_sync(
             c, op, lane, Finding::divergent_barrier,
             fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "

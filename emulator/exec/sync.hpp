@@ -22,7 +22,8 @@ void check_members(WarpContext& c, const Op* op, const u32* members);
 void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* members,
                    bool whole_result);
 /// Lanes of WarpContext::mask arrive at a barrier: `threads` of `expected` (0: all of the block).
-void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected);
+/// The lanes `earlier` have done so before, and gone on without waiting.
+void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected, u32 earlier);
 /// Lanes with different barriers in one instruction.
 void check_barrier_ids(WarpContext& c, const Op* op);
 /// The lanes of a warp exit after `instructions` in a row.

@@ -94,7 +94,11 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
         block.written.grow(launch.shared_bytes);
         std::fill_n(block.written.data(), launch.shared_bytes, u8{0});
     }
-    if (block.barriers_used != 0) block.barriers = {};
+    if (block.barriers_used != 0) {
+        block.barriers = {};
+        for (const auto& warp : block.warps)
+            warp->arrived_parts = {};
+    }
     block.barriers_used = 0;
     for (u32 w = 0; was_open && w < block.warp_count; ++w)
         reopen_warp(*block.warps[w]);
@@ -126,8 +130,8 @@ void Worker::reopen_warp(Warp& warp) {
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
-    warp.count = 1;
-    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
+    warp.count = 0;
+    warp.add(code.ops.data(), &warp.root, warp.launched);
 }
 
 void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape) {
@@ -154,8 +158,8 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
-    warp.count = 1;
-    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
+    warp.count = 0;
+    warp.add(code.ops.data(), &warp.root, warp.launched);
     if (!new_shape) return;
     const auto set = [&](u32 offset, u32 lane, u32 value) {
         reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;

@@ -114,13 +114,17 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     slots.fill(no_slot);
     std::array<Destination, 4> to;
     u16 copies = 0;
+    std::array<Slot, 4> marked;  // The registers of narrower values, whose marks the access has.
+    marked.fill(no_slot);
+    const bool has_room = count <= exec::most_marked;
     for (u32 k = 0; k < count; ++k) {
         const ptx::Operand& data = transfer.data[first + k];
         const bool is_copied = b.is_copied(data);
         copies |= static_cast<u16>(u32{is_copied} << k);
+        if (is_copied && has_room) marked[k] = b.frame().reg(data.index);
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
-            if (is_copied && slots[k] != b.frame().reg(data.index))
+            if (is_copied && !has_room && slots[k] != b.frame().reg(data.index))
                 b.emit(&exec::copy_marks, {slots[k], b.frame().reg(data.index)});
         } else {
             to[k] = b.destination(data, transfer.letter(), transfer.sign);
@@ -133,6 +137,11 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
     op.flags = copies;
+    for (u32 k = 0; k < count; ++k) {
+        if (marked[k] == no_slot || marked[k] == slots[k]) continue;
+        op.flags |= exec::access_marks;
+        op.r[count + 1 + k] = marked[k];
+    }
     if (b.may_load_padding()) op.flags |= exec::access_padding;
     if (address.indexed != nullptr) {
         op.r[exec::index_base_operand] = address.indexed->base;
@@ -141,7 +150,7 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     }
     for (u32 k = 0; k < count; ++k) {
         b.write_back(to[k]);
-        if ((copies >> k & 1) != 0 && to[k].reg != no_slot)
+        if ((copies >> k & 1) != 0 && !has_room && to[k].reg != no_slot)
             b.emit(&exec::copy_marks, {to[k].reg, to[k].slot});
     }
 }

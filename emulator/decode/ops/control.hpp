@@ -24,6 +24,8 @@ inline constexpr u16 barrier_negated = 8;
 inline constexpr u16 barrier_aligned = 16;  ///< All lanes of a warp execute it together.
 
 const Op* trap(WarpContext& c, const Op* op);
+/// An access to a multicast object: a fault, because there is none.
+const Op* multicast_access(WarpContext& c, const Op* op);
 const Op* sleep(WarpContext& c, const Op* op);
 const Op* fence(WarpContext& c, const Op* op);
 const Op* read_clock32(WarpContext& c, const Op* op);

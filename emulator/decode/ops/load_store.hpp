@@ -22,6 +22,12 @@ const Op* copy_marks(WarpContext& c, const Op* op);
 /// In Op::flags: the load may be of padding. Only set for the check for unwritten memory.
 inline constexpr u16 access_padding = 32;
 
+/// In Op::flags: r[parts + 1] and so on, where they are set, are the registers that copied values
+/// come from or go to; their bytes have the marks. For narrower values, which have other slots.
+inline constexpr u16 access_marks = 64;
+/// Of so many values. With more, copy_marks() moves the marks.
+inline constexpr u32 most_marked = 2;
+
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
 /// r[0] = the generic address of the lane's own local memory at r[1], 64 bits each.

@@ -140,8 +140,8 @@ void Values::forget_registers() noexcept {
     pinned_ = 0;
 }
 
-void Values::call_host(const void* function) {
-    mov(rax, reinterpret_cast<u64>(function));
+void Values::call_host(const void* host) {
+    mov(rax, reinterpret_cast<u64>(host));
     // Parts of the program are compiled for SSE, which Intel's processors switch to slowly while
     // the upper halves of registers are in use.
     vzeroupper();

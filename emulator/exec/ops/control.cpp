@@ -56,9 +56,7 @@ const Op* branch_indexed(WarpContext& c, const Op* op) {
 }
 
 const Op* exit_threads(WarpContext& c, const Op*) {
-    retire_lanes(c);
-    c.reason = Leave::exited;
-    return leave();
+    return end_group(c);
 }
 
 const Op* return_from(WarpContext& c, const Op* op) {
@@ -166,20 +164,41 @@ const Op* call_builtin(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+namespace {
+
+/// How many threads arrive with these lanes at a barrier with a count: a warp counts as 32 once its
+/// last living lane has arrived.
+u32 counted_threads(Warp& warp, u32 id, u32 mask) {
+    u32& parts = warp.arrived_parts[id];
+    const u32 arrived = parts | mask;
+    const bool is_whole = (warp.live & ~arrived) == 0;
+    parts = is_whole ? 0 : arrived;
+    const auto threads = static_cast<u32>(std::popcount(mask));
+    return is_whole ? threads + lanes - static_cast<u32>(std::popcount(arrived)) : threads;
+}
+
+}  // namespace
+
 const Op* block_barrier(WarpContext& c, const Op* op) {
     const auto kind = static_cast<BarrierKind>(op->flags & 7);
     const u32* ids = source<u32>(c, op->r[1]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
     const u32 id = ids[first];
+    const auto is_constant = [op](u32 operand) {
+        return op->r[operand] >> area_shift == static_cast<u32>(Area::constants);
+    };
     u32 same = c.mask;
-    if (op->r[1] >> area_shift != static_cast<u32>(Area::constants)) same &= lanes_equal(ids, id);
+    if (!is_constant(1)) same &= lanes_equal(ids, id);
+    const bool one_barrier = same == c.mask;
     if (id > 15) {
         return raise(c, op, first, Fault::illegal_instruction,
                      fmt::format("uses barrier {}, but the last barrier is 15", id));
     }
     u32 expected = 0;
     if (op->r[2] != no_slot) {
-        expected = source<u32>(c, op->r[2])[first];
+        const u32* counts = source<u32>(c, op->r[2]);
+        expected = counts[first];
+        if (!is_constant(2)) same &= lanes_equal(counts, expected);
         if (expected == 0 || expected % lanes != 0) {
             return raise(c, op, first, Fault::illegal_instruction,
                          fmt::format("waits at barrier {} for {} threads, which isn't a positive "
@@ -187,10 +206,8 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
                                      id, expected));
         }
     }
-    if (same != c.mask) {
-        if (c.sync && (op->flags & barrier_aligned) != 0) check_barrier_ids(c, op);
-        add_group(c, op, c.mask & ~same);
-    }
+    if (c.sync && !one_barrier && (op->flags & barrier_aligned) != 0) check_barrier_ids(c, op);
+    if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
     c.block->barriers_used |= 1u << id;
@@ -204,12 +221,11 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
         const u32 everybody = c.block->warp_count * lanes;
         order_arrive(c, id, kind == BarrierKind::arrive || (expected != 0 && expected < everybody));
     }
-    auto threads = static_cast<u32>(std::popcount(c.mask));
-    // If there is a count, a warp counts as 32 threads once its last living lane has arrived.
-    if (expected != 0 && c.mask == c.warp->live) {
-        threads += lanes - static_cast<u32>(std::popcount(c.warp->live));
-    }
-    if (c.sync) check_barrier(c, op, id, threads, expected);
+    // Lanes that have arrived here without waiting.
+    const u32 earlier = kind == BarrierKind::arrive ? c.warp->arrived_parts[id] : 0;
+    const u32 threads = expected != 0 ? counted_threads(*c.warp, id, c.mask)
+                                      : static_cast<u32>(std::popcount(c.mask));
+    if (c.sync) check_barrier(c, op, id, threads, expected, earlier);
     if (kind == BarrierKind::arrive) {
         arrive_at_barrier(c, id, threads, expected);
         return op + 1;
@@ -217,12 +233,17 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
     barrier.waiting += static_cast<u32>(std::popcount(c.mask));
     barrier.arrived += threads;
     if (expected != 0) barrier.expected = expected;
-    return park(c, static_cast<u8>(id), op + 1);
+    return wait_at_barrier(c, id, op + 1);
 }
 
 const Op* trap(WarpContext& c, const Op* op) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::launch_failed,
                  "executes a trap");
+}
+const Op* multicast_access(WarpContext& c, const Op* op) {
+    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_address,
+                 "uses multimem at an address outside of multicast objects, of which this device "
+                 "has none");
 }
 const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);

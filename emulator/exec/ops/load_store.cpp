@@ -73,7 +73,7 @@ const Op* load_parameter(WarpContext& c, const Op* op) {
     narrow_addresses(a, source<u64>(c, op->r[n]), op->imm);
     if (c.check_memory && !check_parameters(c, op, a, bytes)) return leave();
     if (c.init) [[unlikely]]
-        init_written(c, op);
+        init_written(c, op, n);
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, c.parameters + a[i]); });
     return op + 1;

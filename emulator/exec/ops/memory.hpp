@@ -79,7 +79,7 @@ void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
 void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
                  const Noted& noted);
 /// A load of memory that counts as written: the registers that it copies hold nothing unwritten.
-void init_written(WarpContext& c, const Op* op);
+void init_written(WarpContext& c, const Op* op, u32 parts);
 void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
 void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted);

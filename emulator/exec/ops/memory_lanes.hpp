@@ -251,7 +251,7 @@ template <class T, u32 n>
 [[gnu::noinline]] const Op* load_cluster(WarpContext& c, const Op* op, const u32* a) {
     u8* from[lanes];
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
-    if (c.init) init_written(c, op);
+    if (c.init) init_written(c, op, n);
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
     if (!c.race || !is_strong(op)) return op + 1;

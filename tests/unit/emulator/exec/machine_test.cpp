@@ -150,4 +150,40 @@ TEST_CASE("machine: 128-bit exchange and 16-bit compare work on global memory") 
     CHECK(rig.get<std::uint64_t>(at, 5) == std::vector<std::uint64_t>{1, 2, 10, 20, 9u << 16});
 }
 
+TEST_CASE("machine: no kernel runs in a graph that a kernel has launched") {
+    testing::Rig rig;
+    const auto module =
+        rig.load(testing::ptx_kernel(".param .u64 out",
+                                     "ld.param.u64 %rd1, [out]; mov.u64 %rd2, %current_graph_exec; "
+                                     "st.global.u64 [%rd1], %rd2;"));
+    const std::uint64_t out = rig.put(std::vector<std::uint64_t>{7});
+    const LaunchOutcome outcome = rig.run(*module, "k", {1}, {1}, out);
+    CHECK_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint64_t>(out, 1)[0] == 0);
+}
+
+TEST_CASE("machine: a kernel with multimem runs until it uses it") {
+    testing::Rig rig;
+    for (const char* const use :
+         {"multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];",
+          "multimem.st.weak.global.v2.bf16x2 [%rd1], {%r2, %r3};",
+          "multimem.red.release.gpu.global.add.u64 [%rd1], %rd2;"}) {
+        const auto module = rig.load(testing::ptx_kernel(
+            ".param .u64 out, .param .u32 uses",
+            std::string(
+                "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [uses];\n"
+                "setp.ne.u32 %p1, %r1, 0; mov.u64 %rd2, 1; mov.u32 %r2, 2; mov.u32 %r3, 3;\n"
+                "@!%p1 bra skip;\n") +
+                use + "\nskip: st.global.u64 [%rd1], %rd2;"));
+        const std::uint64_t out = rig.put(std::vector<std::uint64_t>(4));
+        const LaunchOutcome spared = rig.run(*module, "k", {1}, {32}, out, std::uint32_t{0});
+        CHECK_MESSAGE(spared.fault == Fault::none, spared.report);
+        CHECK(rig.get<std::uint64_t>(out, 1)[0] == 1);
+        const LaunchOutcome used = rig.run(*module, "k", {1}, {32}, out, std::uint32_t{1});
+        CHECK(used.fault == Fault::illegal_address);
+        CHECK(used.report.find("uses multimem at an address outside of multicast objects, of which "
+                               "this device has none") != std::string::npos);
+    }
+}
+
 }  // namespace lode::emulator::exec
