@@ -1,6 +1,8 @@
 #include "kernels_measure.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 #include <utility>
 
 namespace lode::bench {
@@ -47,8 +49,12 @@ Result<std::vector<Times>> Meter::in_turns(std::span<const Launch> candidates) {
         std::max(least_rounds, static_cast<std::size_t>(total_ms / std::max(round_ms, 1e-3)));
     const std::size_t rounds = std::min(rounds_, affordable);
     std::vector<std::vector<double>> milliseconds(candidates.size());
+    std::vector<std::size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::mt19937 generator(std::random_device{}());
     for (std::size_t round = 0; round < rounds; ++round) {
-        for (std::size_t i = 0; i < candidates.size(); ++i) {
+        std::ranges::shuffle(order, generator);
+        for (const std::size_t i : order) {
             const auto time = batch(candidates[i], sizes[i]);
             if (!time) return tl::unexpected(time.error());
             milliseconds[i].push_back(*time);

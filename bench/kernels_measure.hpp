@@ -1,5 +1,6 @@
-// Timing for bench/kernels: device events around batches of launches. Candidates take turns, so
-// that drifting clocks affect all of them alike.
+// Timing for bench/kernels: device events around batches of launches. Candidates take turns, in
+// another order in each round, so that drifting clocks affect all of them alike, and so does what
+// the batch before does to them.
 #pragma once
 
 #include <lode/base/error.hpp>

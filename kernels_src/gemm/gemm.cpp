@@ -21,13 +21,14 @@ struct Maps {
 
 /// A row-major matrix for TMA, whose boxes have 128 bytes in a row.
 TiledTensor matrix_for_tma(const ElementFormat& format, NativeDevicePointer address,
-                           std::uint64_t rows, std::uint64_t columns, std::uint32_t box_rows) {
+                           std::uint64_t rows, std::uint64_t columns, std::uint32_t box_rows,
+                           TensorL2Fetch l2_fetch = TensorL2Fetch::bytes_128) {
     return {.layout = {.type = format.type,
                        .address = address,
                        .extents = {columns, rows},
                        .strides_bytes = {columns * format.bytes},
                        .swizzle = TensorSwizzle::bytes_128,
-                       .l2_fetch = TensorL2Fetch::bytes_128},
+                       .l2_fetch = l2_fetch},
             .box = {128 / format.bytes, box_rows}};
 }
 
@@ -149,12 +150,15 @@ private:
     [[nodiscard]] Result<Maps> make_maps(const std::string& row, const WgmmaTile* tile) const {
         constexpr std::uint32_t tcgen05_rows = 128;  // Of its boxes.
         const auto& [m, n, k] = problem();
+        const auto l2_fetch =
+            tile != nullptr ? tile->l2_fetch(problem(), product_) : TensorL2Fetch::bytes_128;
         const auto input = [&](const DeviceBuffer<Element>& matrix, bool mn_major,
                                std::uint64_t rows, std::uint32_t box_rows) {
             return encode_tensor_map(
-                device_, mn_major
-                             ? matrix_for_tma(product_.in, matrix.native(), k, rows, 64)
-                             : matrix_for_tma(product_.in, matrix.native(), rows, k, box_rows));
+                device_,
+                mn_major
+                    ? matrix_for_tma(product_.in, matrix.native(), k, rows, 64, l2_fetch)
+                    : matrix_for_tma(product_.in, matrix.native(), rows, k, box_rows, l2_fetch));
         };
         auto a = input(on_device_.a, product_.a_m_major, m,
                        tile != nullptr ? tile->a_box_rows() : tcgen05_rows);

@@ -2,7 +2,7 @@
 // persistent blocks of a producer warpgroup, which fills a ring of tiles of A and B, and of
 // consumer warpgroups, which multiply. A consumer writes a tile during the first products of the
 // next one. wgmma_shape.cuh has the definitions.
-#include "wgmma_shape.cuh"
+#include "exchange.cuh"
 
 namespace {
 
@@ -148,98 +148,6 @@ struct Packed {
     }
 };
 
-/// Where the blocks that share a tile leave their sums: words that count the blocks of a tile that
-/// have done so, which are zero before and after every launch, then for each block its sums, those
-/// of eight columns after the other, as the lanes of a warp have them. The last block of a tile
-/// adds them up; nobody waits for another block.
-class Exchange {
-public:
-    __device__ Exchange(void* workspace, const Work& work)
-        : count_(static_cast<unsigned*>(workspace) + work.first_tile * cluster +
-                 blockIdx.x % cluster),
-          sums_(static_cast<float*>(workspace) + most_split_tiles +
-                (work.first_tile * cluster + blockIdx.x % cluster) * (tile_m * tile_n)),
-          pitch_(static_cast<unsigned long long>(work.tiles) * cluster * tile_m * tile_n),
-          parts_(work.parts),
-          part_(work.part) {}
-
-    /// Leaves a consumer's sums. The consumers of the last block get those of all blocks; returns
-    /// whether it is the last.
-    __device__ bool add_up(float (&d)[blocks][tile_n / 2], unsigned consumer) const {
-        if (parts_ == 1) return true;
-#pragma unroll
-        for (unsigned block = 0; block < blocks; ++block) {
-            float* const to = sums_ + part_ * pitch_ + place_of_warp(consumer, block);
-#pragma unroll
-            for (unsigned i = 0; i < tile_n / 8; ++i) {
-                const float* const v = d[block] + i * 4;
-                __stcg(reinterpret_cast<float4*>(to + i * 128),
-                       make_float4(v[0], v[1], v[2], v[3]));
-            }
-        }
-        if (!is_last()) return false;
-#pragma unroll
-        for (unsigned block = 0; block < blocks; ++block) {
-#pragma unroll
-            for (unsigned i = 0; i < tile_n / 8; i += slices)
-                sum_parts(d[block] + i * 4, sums_ + place_of_warp(consumer, block) + i * 128);
-        }
-        return true;
-    }
-
-private:
-    [[nodiscard]] __device__ static unsigned place_of_warp(unsigned consumer, unsigned block) {
-        const unsigned warp = threadIdx.x % group_size / 32;
-        return ((consumer * blocks + block) * 4 + warp) * (16 * tile_n) + threadIdx.x % 32 * 4;
-    }
-
-    /// Whether all other blocks of the tile have left their sums, which can then be read.
-    [[nodiscard]] __device__ bool is_last() const {
-        __shared__ unsigned before;
-        asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
-        if (threadIdx.x == group_size) {
-            asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
-                         : "=r"(before)
-                         : "l"(count_)
-                         : "memory");
-            if (before == parts_ - 1) *count_ = 0;
-        }
-        asm volatile("bar.sync 1, %0;" ::"n"(consumers * group_size) : "memory");
-        return before == parts_ - 1;
-    }
-
-    /// Sums slices of eight columns, always in the order of the parts, so that a product has the
-    /// same bits every time.
-    __device__ void sum_parts(float* to, const float* from) const {
-#pragma unroll
-        for (unsigned i = 0; i < slices * 4; ++i)
-            to[i] = 0;
-#pragma unroll 2
-        for (unsigned part = 0; part < parts_; ++part, from += pitch_) {
-            float4 v[slices];
-#pragma unroll
-            for (unsigned i = 0; i < slices; ++i)
-                v[i] = __ldcg(reinterpret_cast<const float4*>(from + i * 128));
-#pragma unroll
-            for (unsigned i = 0; i < slices; ++i) {
-                to[i * 4] += v[i].x;
-                to[i * 4 + 1] += v[i].y;
-                to[i * 4 + 2] += v[i].z;
-                to[i * 4 + 3] += v[i].w;
-            }
-        }
-    }
-
-    static constexpr unsigned slices = tile_n < 128 ? tile_n / 8 : 16;  // Loaded at once.
-    static_assert(tile_n / 8 % slices == 0 || !split_k, "slices of a warp");
-
-    unsigned* count_;
-    float* sums_;  // Of the first part.
-    unsigned long long pitch_;
-    unsigned parts_;
-    unsigned part_;
-};
-
 /// A consumer's end of the ring.
 struct Ring {
     unsigned stages_at;
@@ -320,10 +228,18 @@ __device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer w
         }
         ring.finish(d);
         pending = true;
-        if constexpr (split_k) pending = Exchange(workspace, work).add_up(d, consumer);
         auto origin = work.origin(t);
+        if constexpr (split_k) {
+            if (work.parts > 1) {
+                // All loads have arrived, and after the exchange's barrier all products are done.
+                Exchange(workspace, work)
+                    .add_up(d, consumer, origin, writer.map, writer.epilogue, ring.stages_at);
+                pending = false;
+                break;
+            }
+        }
         origin.m += ring.first_block * 64;
-        if (pending) packed.fill(d, origin, writer.epilogue);
+        packed.fill(d, origin, writer.epilogue);
     }
     if (pending) packed.write_last(writer, ring.stages_at + ring.first_block * block_bytes);
     // Shared memory must stay until it is read.

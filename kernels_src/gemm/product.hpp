@@ -53,6 +53,7 @@ struct WgmmaTile {
     static constexpr std::uint32_t c_box_rows = 16;
     /// With split_k, as in wgmma_shape.cuh.
     static constexpr std::uint32_t most_split_tiles = 96;
+    static constexpr std::uint32_t most_parts = 255;  ///< Counted in eight bits of a word.
 
     [[nodiscard]] std::uint32_t tile_m() const noexcept { return rows * consumers; }
     [[nodiscard]] std::uint32_t cluster() const noexcept { return cluster_m * cluster_n; }
@@ -78,6 +79,10 @@ struct WgmmaTile {
     [[nodiscard]] LaunchShape shape(const Problem& problem,
                                     const VariantDeviceProperties& properties,
                                     const Product& product) const;
+    /// Of the maps of A and B: 256 bytes where a C that exceeds A, B and the L2 cache keeps rows of
+    /// them from staying there, and no blocks of a cluster share them.
+    [[nodiscard]] TensorL2Fetch l2_fetch(const Problem& problem,
+                                         const Product& product) const noexcept;
     /// About how many cycles a block needs for a tile.
     [[nodiscard]] double cycles(const Problem& problem, std::uint32_t parts,
                                 const Product& product) const;

@@ -200,8 +200,8 @@ std::uint32_t WgmmaTile::parts(const Problem& problem, const VariantDeviceProper
     if (!split_k) return 1;
     const auto blocks = clusters(problem) * cluster();
     const auto resident = static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
-    const auto most =
-        std::clamp<std::uint64_t>(steps_of(problem, product), 1, std::max(resident / blocks, 1U));
+    const auto most = std::clamp<std::uint64_t>(steps_of(problem, product), 1,
+                                                std::clamp(resident / blocks, 1U, most_parts));
     std::uint32_t best = 1;
     for (std::uint32_t parts = 2; parts <= most; ++parts) {
         if (cycles(problem, parts, product) < cycles(problem, best, product)) best = parts;
@@ -236,6 +236,15 @@ std::uint64_t WgmmaTile::workspace_bytes(const LaunchShape& shape) const noexcep
     return (most_split_tiles + std::uint64_t{shape.grid.x} * tile_m() * columns) * 4;
 }
 
+TensorL2Fetch WgmmaTile::l2_fetch(const Problem& problem, const Product& product) const noexcept {
+    constexpr std::uint64_t large = std::uint64_t{64} << 20;
+    const auto& [m, n, k] = problem;
+    const std::uint64_t bytes_of_c = m * n * product.out.bytes;
+    const bool wide = columns == 256 && cluster() == 1 && bytes_of_c >= large &&
+                      bytes_of_c > (m + n) * k * product.in.bytes;
+    return wide ? TensorL2Fetch::bytes_256 : TensorL2Fetch::bytes_128;
+}
+
 double WgmmaTile::cycles(const Problem& problem, std::uint32_t parts,
                          const Product& product) const {
     // All constants are fitted to measurements of an H200.
@@ -256,7 +265,10 @@ double WgmmaTile::cycles(const Problem& problem, std::uint32_t parts,
         static_cast<double>(std::gcd(pitches * product.in.bytes, std::uint64_t{128})) / 128;
     step = std::max(step, 2 * (2 - at_lines) * requested);
     const double steps = std::ceil(static_cast<double>(steps_of(problem, product)) / parts);
-    return steps * step + (parts > 1 ? 6000 + 0.1 * parts * area : 0);
+    // Each of the blocks that share a tile reads a share of all sums, of eight parts at a time.
+    constexpr double together = 8;
+    const double adding_up = 3400 + 0.4 * area * std::max(1.0, parts / together);
+    return steps * step + (parts > 1 ? adding_up : 0);
 }
 
 double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,

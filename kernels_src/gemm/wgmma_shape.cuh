@@ -6,9 +6,11 @@
 //     LODE_GEMM_STAGES       of the ring
 //     LODE_GEMM_BOXES        of C for each warp: 2 if one is to be filled while the other is copied
 //     LODE_GEMM_CLUSTER_M, _N   tiles of a cluster; its blocks share rows of A and of B
-//     LODE_GEMM_SPLIT_K      1 if blocks share tiles: each multiplies a part of k, and the last to
-//                            finish adds up their sums, which go through the workspace. The grid
-//                            has as many clusters for each tile as k has parts.
+//     LODE_GEMM_SPLIT_K      1 if blocks share tiles: each multiplies a part of k, and adds up a
+//                            share of all sums, which go through the workspace. The grid has as
+//                            many clusters for each tile as k has parts.
+//     LODE_GEMM_POLLS        with which a block waits for the other blocks' sums, before it leaves
+//                            its share to the last one
 //     LODE_GEMM_GROUP        of cluster rows in the order of tiles
 //
 // and those of gemm.cuh the elements, the layouts and the epilogue. Rows of A, B and C start at
@@ -42,6 +44,9 @@
 #endif
 #ifndef LODE_GEMM_SPLIT_K
 #define LODE_GEMM_SPLIT_K 0
+#endif
+#ifndef LODE_GEMM_POLLS
+#define LODE_GEMM_POLLS 32
 #endif
 #ifndef LODE_GEMM_GROUP
 #define LODE_GEMM_GROUP 16

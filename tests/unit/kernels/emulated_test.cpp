@@ -212,13 +212,16 @@ void check_wgmma_rows_of(const char* family, std::string_view name) {
             run_row(*machine.loader, entry, load(row, problem), problem);
             ++ran;
         }
-        // As if the device had four multiprocessors: a block has several tiles.
-        const Problem several{264, 264, 48};
-        if (refuses(several)) continue;
-        auto variant = load(row, several);
-        variant.device_properties.multiprocessors = 4;
-        if (!lode::kernels::gemm::tile_of(row)->split_k) CHECK(variant.shape(several).grid.x <= 4);
-        run_row(*machine.loader, entry, variant, several);
+        // As if the device had four multiprocessors: a block has several tiles, which have fewer
+        // steps of k than the ring has stages, or more.
+        for (const Problem& several : {Problem{264, 264, 48}, Problem{264, 264, 464}}) {
+            if (refuses(several) || (name.empty() && several.z > 48)) continue;
+            auto variant = load(row, several);
+            variant.device_properties.multiprocessors = 4;
+            if (!lode::kernels::gemm::tile_of(row)->split_k)
+                CHECK(variant.shape(several).grid.x <= 4);
+            run_row(*machine.loader, entry, variant, several);
+        }
     }
     CHECK(ran >= 2);
 }
@@ -232,6 +235,31 @@ TEST_CASE("emulated kernels: the checks find nothing in the row wgmma, in shuffl
 TEST_CASE("emulated kernels: the checks find nothing in every row of every product by wgmma") {
     for (const char* family : {"gemm", "gemm_bf16_silu", "gemm_bf16_tn", "gemm_fp8"})
         check_wgmma_rows_of(family, {});
+}
+
+TEST_CASE("emulated kernels: blocks of a product that share a tile needn't wait for each other") {
+    ::setenv("LODE_EMULATOR_CHECK", "all", 1);
+    ::setenv("LODE_EMULATOR_SEED", "7", 1);
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    const auto& entry = *lode::kernels::find("gemm_bf16_relu");
+    auto family = entry.family;
+    unsigned ran = 0;
+    for (auto& row : family.rows) {
+        const auto* const tile = lode::kernels::gemm::tile_of(row);
+        if (tile == nullptr || !tile->split_k) continue;
+        // Every block but the last leaves its share to the last one.
+        row.definitions.push_back({"LODE_GEMM_POLLS", "0"});
+        for (const Problem& problem : {Problem{24, 40, 784}, Problem{136, 264, 328}}) {
+            CAPTURE(row.name);
+            const auto variant =
+                machine.loader->load(family, {.problem = problem, .forced = row.name});
+            if (!variant) FAIL(variant.error().describe());
+            run_row(*machine.loader, entry, *variant, problem);
+            ++ran;
+        }
+    }
+    CHECK(ran >= 6);
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled order") {
