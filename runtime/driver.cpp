@@ -222,10 +222,12 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
     state->report_destroy(state->table.cuLogsRegisterCallback.name,
                           state->driver_log.listen(state->table));
     LODE_TRY(state->call(state->table.cuDeviceGetCount, &state->device_count));
-    state->log.write(
-        LogLevel::info,
-        fmt::format("Opened the driver {} for CUDA {} with {} device(s)", state->origin,
-                    cuda_version_text(state->version), state->device_count));
+    if (state->log.enabled()) {
+        state->log.write(
+            LogLevel::info,
+            fmt::format("Opened the driver {} for CUDA {} with {} device(s)", state->origin,
+                        cuda_version_text(state->version), state->device_count));
+    }
     return Driver(std::move(state));
 }
 

@@ -8,7 +8,9 @@
 #include <lode/runtime/launch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -118,50 +120,94 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 namespace {
 
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(LaunchConfig, grid) == offsetof(CUlaunchConfig, gridDimX));
+static_assert(offsetof(LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX));
+static_assert(offsetof(LaunchConfig, dynamic_shared_bytes) ==
+              offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
+
 // Functions of their own, so that one way doesn't pay for the other's stack frame.
 
-/// A launch that only its attributes keep from being plain.
-[[gnu::noinline]] Status launch_with_attributes(const KernelState& kernel, NativeStream stream,
-                                                StreamState& stream_state, const LaunchShape& shape,
-                                                void** arguments, void** packed) {
-    if (asks_for_a_feature(shape)) {
-        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
-            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
-    }
-    DriverAttributes attributes(shape);
-    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+/// Whether a launch with these attributes is more than the driver's call with a configuration.
+[[gnu::always_inline]] inline bool needs_a_check(const KernelState& kernel,
+                                                 const LaunchShape& shape) noexcept {
+    return shape.cooperative || shape.cluster != Dim3{} || shape.attributes != nullptr ||
+           (shape.programmatic_serialization && !has_programmatic_launches(*kernel.device));
+}
+
+/// The driver's call with a configuration, on a stream that needs nothing else.
+[[gnu::always_inline]] inline Status launch_configured(const KernelState& kernel,
+                                                       StreamState& stream_state,
+                                                       const SpecialLaunch& launch,
+                                                       void** arguments, void** packed) {
     const auto& entry = kernel.device->table().cuLaunchKernelEx;
-    const CUresult result = entry(&config, kernel.function, arguments, packed);
+    const CUresult result = entry(reinterpret_cast<const CUlaunchConfig*>(&launch.config),
+                                  kernel.function, arguments, packed);
     if (result != CUDA_SUCCESS) [[unlikely]]
-        return call_failed(kernel, stream_state, shape, entry.name, result);
-    stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
+        return call_failed(kernel, stream_state, launch.shape, entry.name, result);
+    stream_state.remember(kernel.breadcrumb, launch.shape.grid, launch.shape.block);
     return success();
 }
 
+/// A launch that only its attributes keep from being plain.
+[[gnu::noinline]] Status launch_with_attributes(const KernelState& kernel,
+                                                StreamState& stream_state, SpecialLaunch& launch,
+                                                void** arguments, void** packed) {
+    if (auto able = check_features(kernel, launch.shape); !able) [[unlikely]]
+        return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, launch.shape)));
+    DriverAttributes attributes(launch.shape);
+    launch.config.attributes = attributes.data();
+    launch.config.attribute_count = attributes.count();
+    return launch_configured(kernel, stream_state, launch, arguments, packed);
+}
+
 /// Any launch.
-[[gnu::noinline]] Status check_and_launch(const KernelState& kernel, NativeStream stream,
-                                          StreamState& stream_state, const LaunchShape& shape,
-                                          void** arguments, void** packed) {
-    const Launch launch{kernel, stream, stream_state, shape, arguments, packed};
+[[gnu::noinline]] Status check_and_launch(const KernelState& kernel, StreamState& stream_state,
+                                          const SpecialLaunch& special, void** arguments,
+                                          void** packed) {
+    const LaunchShape& shape = special.shape;
+    const Launch launch{kernel, special.config.stream, stream_state, shape, arguments, packed};
     if (auto checked = check_inline(launch); !checked) [[unlikely]]
         return checked;
     if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
     DriverAttributes attributes(shape);
-    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+    const CUlaunchConfig config = driver_config(shape, special.config.stream, attributes);
     return enqueue_inline(launch, &config);
 }
 
 }  // namespace
 
-[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
-                                          StreamState& stream_state, const LaunchShape& shape,
+[[gnu::noinline]] Status launch_specially(const LaunchableKernel& launchable,
+                                          StreamState& stream_state, SpecialLaunch& launch,
                                           void** arguments, void** packed) {
-    const auto& state = static_cast<const KernelState&>(kernel);
+    const auto& kernel = static_cast<const KernelState&>(launchable);
+    const LaunchShape& shape = launch.shape;
     const bool is_ready =
         stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
         kernel.fits(shape);
-    return is_ready ? launch_with_attributes(state, stream, stream_state, shape, arguments, packed)
-                    : check_and_launch(state, stream, stream_state, shape, arguments, packed);
+    if (!is_ready) [[unlikely]]
+        return check_and_launch(kernel, stream_state, launch, arguments, packed);
+    if (needs_a_check(kernel, shape))
+        return launch_with_attributes(kernel, stream_state, launch, arguments, packed);
+    // None is set if another thread has just made the launch plain: by opting in to shared memory.
+    std::array<CUlaunchAttribute, 2> attributes;  // Only what the driver reads is set.
+    unsigned count = 0;
+    if (shape.programmatic_serialization) {
+        attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attributes[0].value.programmaticStreamSerializationAllowed = 1;
+        count = 1;
+    }
+    if (shape.priority) {
+        attributes[count].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        attributes[count].value.priority = *shape.priority;
+        ++count;
+    }
+    launch.config.attributes = attributes.data();
+    launch.config.attribute_count = count;
+    return launch_configured(kernel, stream_state, launch, arguments, packed);
 }
 
 [[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,

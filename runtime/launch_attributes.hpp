@@ -15,10 +15,23 @@ namespace lode::detail {
 [[nodiscard]] CUlaunchMemSyncDomain native_domain(MemorySyncDomain domain) noexcept;
 [[nodiscard]] CUlaunchMemSyncDomainMap native_domain_map(const MemorySyncDomainMap& map) noexcept;
 
+inline constexpr ComputeCapability programmatic_launches_since{9, 0};
+
+[[nodiscard]] inline bool has_programmatic_launches(const DeviceState& device) noexcept {
+    return device.properties.cc >= programmatic_launches_since;
+}
+
 /// The launch attributes of a shape.
 class DriverAttributes {
 public:
     explicit DriverAttributes(const LaunchShape& shape) noexcept {
+        unsigned count = 0;  // In a register, unlike the member.
+        // For values whose every member is set: clearing takes longer than the rest of a launch.
+        const auto next = [&](CUlaunchAttributeID id) -> CUlaunchAttributeValue& {
+            auto& attribute = attributes_[count++];
+            attribute.id = id;
+            return attribute.value;
+        };
         if (shape.cooperative) next(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
         if (shape.programmatic_serialization) {
             next(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
@@ -31,6 +44,7 @@ public:
             cluster.z = shape.cluster.z;
         }
         if (shape.priority) next(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
+        count_ = count;
         if (shape.attributes != nullptr) add_further(*shape.attributes);
     }
 
@@ -40,16 +54,11 @@ public:
 private:
     static constexpr std::size_t most = 13;
 
-    /// For values whose every member is set: clearing takes longer than the rest of a launch.
-    CUlaunchAttributeValue& next(CUlaunchAttributeID id) noexcept {
+    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
         auto& attribute = attributes_[count_++];
         attribute.id = id;
+        attribute.value = {};
         return attribute.value;
-    }
-    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
-        auto& value = next(id);
-        value = {};
-        return value;
     }
     void add_further(const LaunchAttributes& from) noexcept;
 
@@ -57,24 +66,17 @@ private:
     unsigned count_ = 0;
 };
 
-/// The value, in a register of its own. A vector of values that were stored one by one has to wait
-/// for these stores, which takes longer than all else in a launch.
-[[gnu::always_inline]] inline std::uint32_t separately(std::uint32_t value) noexcept {
-    asm("" : "+r"(value));
-    return value;
-}
-
 /// The configuration of a launch; it refers to `attributes`.
 [[nodiscard]] inline CUlaunchConfig driver_config(const LaunchShape& shape, CUstream stream,
                                                   DriverAttributes& attributes) noexcept {
     CUlaunchConfig config{};
-    config.gridDimX = separately(shape.grid.x);
-    config.gridDimY = separately(shape.grid.y);
-    config.gridDimZ = separately(shape.grid.z);
-    config.blockDimX = separately(shape.block.x);
-    config.blockDimY = separately(shape.block.y);
-    config.blockDimZ = separately(shape.block.z);
-    config.sharedMemBytes = separately(shape.dynamic_shared_bytes);
+    config.gridDimX = shape.grid.x;
+    config.gridDimY = shape.grid.y;
+    config.gridDimZ = shape.grid.z;
+    config.blockDimX = shape.block.x;
+    config.blockDimY = shape.block.y;
+    config.blockDimZ = shape.block.z;
+    config.sharedMemBytes = shape.dynamic_shared_bytes;
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = attributes.count();

@@ -11,8 +11,6 @@
 namespace lode::detail {
 namespace {
 
-constexpr ComputeCapability first_with_clusters{9, 0};
-
 /// Each extent is at least 1 and at most its limit.
 Status check_extents(std::string_view what, const Dim3& extents, const Dim3& limits,
                      const DeviceState& device) {
@@ -114,11 +112,11 @@ Status check_limits(const KernelState& kernel, const LaunchShape& shape) {
 
 Status check_features(const KernelState& kernel, const LaunchShape& shape) {
     const auto& device = *kernel.device;
-    if (shape.programmatic_serialization && device.properties.cc < first_with_clusters) {
+    if (shape.programmatic_serialization && !has_programmatic_launches(device)) {
         return fail(Errc::not_supported,
                     fmt::format("Programmatic dependent launch needs compute capability {}; this "
                                 "is {}.",
-                                first_with_clusters.to_string(), device.describe()));
+                                programmatic_launches_since.to_string(), device.describe()));
     }
     if (shape.cluster != Dim3{}) LODE_TRY(check_cluster(kernel, shape));
     if (shape.attributes != nullptr) LODE_TRY(check_further_attributes(kernel, shape));

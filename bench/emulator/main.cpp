@@ -6,14 +6,18 @@
 // them, divided by that with the memory check alone. An empty name stands for all kernels.
 //
 // With several workers, the last column is their speed over that of one, and the end of the output
-// compares it with what the machine gives: the speed of as many threads of plain C++ that use
-// hardly any memory over that of one, measured before and behind the kernels.
+// compares it with what the machine gives: the speed of as many software devices with a worker
+// each, which share nothing and all run the kernel at the same time, over that of one; and the
+// speed of as many threads of plain C++ that use hardly any memory, measured before and behind the
+// kernels.
 #include "bench/emulator/natives.hpp"
 #include "emulator/exec/machine.hpp"
 
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -23,6 +27,9 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
@@ -56,13 +63,49 @@ double milliseconds_of(bool alone, const std::function<void()>& work, int runs =
     return best;
 }
 
+/// Software devices that run the same kernels at the same time, each in a thread of its own.
+class Together {
+public:
+    explicit Together(unsigned devices) : start_(static_cast<std::ptrdiff_t>(devices)) {}
+
+    /// Called by every device's thread: the launches per millisecond of all of them, in the best of
+    /// several rounds.
+    void measure(const std::string& kernel, const std::function<void()>& launch) {
+        constexpr int rounds = 9;
+        for (int k = 0; k < rounds; ++k) {
+            start_.arrive_and_wait();
+            const double start = now_in_milliseconds(false);
+            launch();
+            const double taken = now_in_milliseconds(false) - start;
+            {
+                const std::lock_guard lock(mutex_);
+                sum_ += 1 / taken;
+            }
+            start_.arrive_and_wait();
+            const std::lock_guard lock(mutex_);
+            double& best = speeds_[kernel];
+            best = std::max(best, std::exchange(sum_, 0));
+        }
+        start_.arrive_and_wait();
+    }
+    [[nodiscard]] double speed(const std::string& kernel) const { return speeds_.at(kernel); }
+
+private:
+    std::barrier<> start_;
+    std::mutex mutex_;
+    double sum_ = 0;  ///< Of this round.
+    std::map<std::string, double> speeds_;
+};
+
 class Bench {
 public:
-    Bench(unsigned workers, std::string only, bool checks)
+    /// `together`: other devices to measure with.
+    Bench(unsigned workers, std::string only, bool checks, Together* together = nullptr)
         : machine_(memory_, workers),
           only_(std::move(only)),
           checks_(checks),
-          alone_(workers == 1) {
+          alone_(workers == 1),
+          together_(together) {
         if (checks_ && !memory_.watch_writes()) std::exit(1);
     }
 
@@ -103,6 +146,8 @@ public:
             ++failures_;
             return;
         }
+        if (together_ != nullptr)
+            return together_->measure(std::string(kernel), [&] { launch(true); });
         const double emulated = milliseconds_of(alone_, [&] { launch(true); });
         const double unchecked = milliseconds_of(alone_, [&] { launch(false); });
         const double plain = milliseconds_of(true, native);
@@ -113,8 +158,7 @@ public:
         std::string gain;
         if (machine_.workers() >= 2) {
             const double one = milliseconds_of(false, [&] { launch(true, 1); });
-            gain_ += std::log(one / emulated);
-            if (kernel == "mandelbrot") quiet_gain_ = one / emulated;
+            gains_.push_back({std::string(kernel), one, one / emulated});
             gain = fmt::format(" {:>6.2f} |", one / emulated);
         }
         std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |{}",
@@ -230,23 +274,40 @@ public:
             std::puts(fmt::format("geometric mean of {} ratios: {:.2f}", rows_,
                                   std::exp(product_ / rows_))
                           .c_str());
-            if (machine_.workers() >= 2) {
-                std::puts(fmt::format("{} workers over one, wall-clock, geometric mean: {:.2f}; "
-                                      "threads of plain C++ over one: {:.2f}",
-                                      machine_.workers(), std::exp(gain_ / rows_), machine_gain_)
-                              .c_str());
-                if (quiet_gain_ != 0) {
-                    std::puts(fmt::format("mandelbrot, which uses hardly any memory: {:.2f} of "
-                                          "what the machine gives",
-                                          quiet_gain_ / machine_gain_)
-                                  .c_str());
-                }
-            }
         }
         return failures_;
     }
+    /// Compares the speed of several workers with that of as many devices.
+    void compare_gains(const Together& together) const {
+        const unsigned workers = machine_.workers();
+        std::puts(fmt::format("| kernel            | {0} workers over one | {0} devices over one |",
+                              workers)
+                      .c_str());
+        std::puts("|---|---|---|");
+        double own = 0;
+        double separate = 0;
+        for (const Gain& one : gains_) {
+            const double devices = one.milliseconds * together.speed(one.kernel);
+            std::puts(fmt::format("| {:<17} | {:>18.2f} | {:>18.2f} |", one.kernel, one.gain,  //
+                                  devices)
+                          .c_str());
+            own += std::log(one.gain) / static_cast<double>(gains_.size());
+            separate += std::log(devices) / static_cast<double>(gains_.size());
+        }
+        std::puts(fmt::format("wall-clock, geometric mean: {} workers over one {:.2f}, as many "
+                              "devices {:.2f}, ratio {:.2f}; threads of plain C++ over one: {:.2f}",
+                              workers, std::exp(own), std::exp(separate), std::exp(own - separate),
+                              machine_gain_)
+                      .c_str());
+    }
 
 private:
+    struct Gain {
+        std::string kernel;
+        double milliseconds;  ///< Of one worker.
+        double gain;          ///< Of all workers.
+    };
+
     /// PTX with `kernels` kernels; each has `parts` times a dozen instructions, with registers and
     /// a label of their own, as compilers write them.
     static std::string long_text(int kernels, int parts) {
@@ -323,10 +384,10 @@ private:
     std::string only_;
     bool checks_ = false;
     bool alone_;  ///< One worker: the launching thread does everything.
+    Together* together_ = nullptr;
     Random random_{1};
     double product_ = 0;
-    double gain_ = 0;
-    double quiet_gain_ = 0;    ///< Of mandelbrot.
+    std::vector<Gain> gains_;
     double machine_gain_ = 0;  ///< Of plain C++.
     int rows_ = 0;
     int failures_ = 0;
@@ -434,6 +495,31 @@ void physics(Bench& b) {
           [=] { bench::black_scholes(spot, strike, years, call, put, 0.02f, 0.3f, options); });
 }
 
+void kernels(Bench& b) {
+    elementwise(b);
+    reductions(b);
+    searches(b);
+    physics(b);
+}
+
+/// The kernels on as many devices as there are workers, each with one.
+int compare_with_devices(const Bench& bench, unsigned count, const std::string& only) {
+    Together together(count);
+    std::atomic<int> failures = 0;
+    std::vector<std::thread> devices;
+    for (unsigned k = 0; k < count; ++k) {
+        devices.emplace_back([&] {
+            Bench device(1, only, false, &together);
+            kernels(device);
+            failures += device.finish();
+        });
+    }
+    for (std::thread& device : devices)
+        device.join();
+    if (failures == 0) bench.compare_gains(together);
+    return failures;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -459,10 +545,7 @@ int main(int count, char** arguments) {
         std::puts("|---|---|---|---|---|---|");
     }
     bench.measure_machine();
-    elementwise(bench);
-    reductions(bench);
-    searches(bench);
-    physics(bench);
+    kernels(bench);
     bench.measure_machine();
     if (!checks) {
         bench.product();
@@ -470,5 +553,8 @@ int main(int count, char** arguments) {
         bench.loads();
         bench.growth();
     }
-    return bench.finish();
+    int failures = bench.finish();
+    if (workers >= 2 && !checks)
+        failures += compare_with_devices(bench, workers, count > 2 ? arguments[2] : "");
+    return failures;
 }

@@ -175,6 +175,18 @@ void enter_frame(WarpContext& c, Frame* frame) noexcept;
 void add_group(WarpContext& c, const Op* pc, u32 mask);
 /// Returns the current group to the scheduler, to continue at `resume` in WarpContext::frame.
 const Op* requeue(WarpContext& c, const Op* resume) noexcept;
+/// Waits at a barrier at which the lanes of WarpContext::mask have been counted.
+const Op* wait_at_barrier(WarpContext& c, u32 id, const Op* resume);
+/// Ends the threads of the current group.
+const Op* end_group(WarpContext& c);
+[[nodiscard]] bool is_complete(const Block& block, const Barrier& barrier) noexcept;
+/// Lets the groups go on that wait at a barrier, which begins anew.
+void release(WarpContext& c, Block& block, u32 id);
+/// Releases barriers that are complete because exited threads no longer count. Of barriers with a
+/// count, the warp may have no other lanes left than those that have arrived.
+void recheck_barriers(WarpContext& c, Block& block, Warp& warp);
+/// Releases lanes at warp operations whose members have all arrived.
+void resolve_sync(Warp& warp, bool race);
 /// Counts arrivals at a named barrier; true if this completed and released it.
 bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected);
 /// Ends the lanes of WarpContext::mask in all of their frames.

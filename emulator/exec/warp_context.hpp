@@ -74,7 +74,7 @@ struct ConvergenceGroup {
     u8 barrier = 0;
 };
 
-enum class Leave : u8 { none, parked, yielded, exited, fault };
+enum class Leave : u8 { none, parked, yielded, exited, fault, settled };
 
 /// The data for a fault's report; set by the handler that detects it.
 struct FaultNote {
@@ -95,6 +95,7 @@ struct WarpContext {
     u32 mask = 0;
     const Op* stop = nullptr;  ///< Leave when the next op compares equal or greater.
     i64 budget = 0;            ///< Backward branches left in this turn.
+    u32 switches = 0;          ///< Changes of warps left without leaving the run loop.
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
@@ -169,6 +170,18 @@ struct Warp {
     u32 owes_cluster_barrier = 0;         ///< Lanes that have arrived and not waited since.
     Store local_written;                  ///< Behind WarpContext::local_written.
     std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
+
+    /// Adds a group. Each member is written by itself, as it will be read: a processor waits when a
+    /// load spans several stores that are on their way.
+    void add(const Op* pc, Frame* frame, u32 mask, GroupState state = GroupState::runnable,
+             u8 barrier = 0) noexcept {
+        ConvergenceGroup& group = groups[count++];
+        group.pc = pc;
+        group.frame = frame;
+        group.mask = mask;
+        group.state = state;
+        group.barrier = barrier;
+    }
 };
 
 /// Blocks that run at the same time and access each other's shared memory. One worker runs all of

@@ -130,8 +130,8 @@ void Worker::reopen_warp(Warp& warp) {
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
-    warp.count = 1;
-    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
+    warp.count = 0;
+    warp.add(code.ops.data(), &warp.root, warp.launched);
 }
 
 void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape) {
@@ -158,8 +158,8 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
-    warp.count = 1;
-    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
+    warp.count = 0;
+    warp.add(code.ops.data(), &warp.root, warp.launched);
     if (!new_shape) return;
     const auto set = [&](u32 offset, u32 lane, u32 value) {
         reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;

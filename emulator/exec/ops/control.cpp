@@ -56,9 +56,7 @@ const Op* branch_indexed(WarpContext& c, const Op* op) {
 }
 
 const Op* exit_threads(WarpContext& c, const Op*) {
-    retire_lanes(c);
-    c.reason = Leave::exited;
-    return leave();
+    return end_group(c);
 }
 
 const Op* return_from(WarpContext& c, const Op* op) {
@@ -235,7 +233,7 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
     barrier.waiting += static_cast<u32>(std::popcount(c.mask));
     barrier.arrived += threads;
     if (expected != 0) barrier.expected = expected;
-    return park(c, static_cast<u8>(id), op + 1);
+    return wait_at_barrier(c, id, op + 1);
 }
 
 const Op* trap(WarpContext& c, const Op* op) {

@@ -322,9 +322,7 @@ public:
                       "the number of arguments differs from the kernel's signature");
         [[maybe_unused]] const auto* const device = untyped_.launchable().device;
         if ((detail::is_foreign(arguments, device) || ...)) [[unlikely]] {
-            const detail::ArgumentOwner owners[] = {detail::owner_of(arguments)..., {}};
-            if (auto checked = detail::check_owners(untyped_.state(), owners); !checked)
-                return checked;
+            if (auto checked = check_foreign(arguments...); !checked) return checked;
         }
         return launch_held(stream, shape,
                            detail::ArgumentHolder<Parameters, Arguments>(arguments)...);
@@ -364,6 +362,14 @@ public:
 
 private:
     explicit Kernel(UntypedKernel untyped) noexcept : untyped_(std::move(untyped)) {}
+
+    /// A function of its own, so that a launch is small enough to be compiled into its caller.
+    template <class... Arguments>
+    [[nodiscard, gnu::noinline, gnu::cold]] Status check_foreign(
+        const Arguments&... arguments) const {
+        const detail::ArgumentOwner owners[] = {detail::owner_of(arguments)..., {}};
+        return detail::check_owners(untyped_.state(), owners);
+    }
 
     template <class... Holders>
     [[nodiscard, gnu::always_inline]] Status launch_held(StreamRef stream, const LaunchShape& shape,

@@ -120,11 +120,30 @@ struct LaunchableKernel {
     }
 };
 
+/// CUlaunchConfig, which only cuda.h can name.
+struct LaunchConfig {
+    Dim3 grid;
+    Dim3 block;
+    std::uint32_t dynamic_shared_bytes;
+    NativeStream stream;
+    void* attributes;
+    unsigned attribute_count;
+};
+
+/// A launch that isn't plain. The shape is a copy, so that a shape written at the call stays in
+/// registers where launches are plain. Aligned, so that no part of the copy crosses a cache line.
+struct alignas(16) SpecialLaunch {
+    SpecialLaunch(const LaunchShape& of, NativeStream on) noexcept
+        : shape(of), config{of.grid, of.block, of.dynamic_shared_bytes, on, nullptr, 0} {}
+
+    LaunchShape shape;
+    LaunchConfig config;  ///< Without the shape's attributes.
+};
+
 /// A launch that isn't plain: attributes, a default stream, a first opt-in to shared memory, a
 /// device whose launches wait, errors.
-[[nodiscard]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
-                                      StreamState& stream_state, const LaunchShape& shape,
-                                      void** arguments, void** packed);
+[[nodiscard]] Status launch_specially(const LaunchableKernel& launchable, StreamState& stream_state,
+                                      SpecialLaunch& launch, void** arguments, void** packed);
 /// The error of a plain launch: the driver refused it, or reports an earlier kernel's error.
 [[nodiscard]] Status launch_failed(const LaunchableKernel& kernel, StreamState& stream_state,
                                    const LaunchShape& shape, unsigned result);
@@ -142,8 +161,8 @@ struct LaunchableKernel {
         kernel.fits(shape);
     // The functions get a copy, so that a shape written at the call stays in registers.
     if (!is_plain) [[unlikely]] {
-        const LaunchShape copy = shape;
-        return launch_specially(kernel, stream, stream_state, copy, arguments, packed);
+        SpecialLaunch launch(shape, stream);
+        return launch_specially(kernel, stream_state, launch, arguments, packed);
     }
 
     const unsigned result = kernel.launch(kernel.function, shape.grid.x, shape.grid.y, shape.grid.z,

@@ -198,6 +198,32 @@ TEST_CASE("launch: attributes are passed together") {
     CHECK(seen.attributes[1].value.priority == -3);
 }
 
+TEST_CASE("launch: every extent, the shared memory and the stream pass with any attributes") {
+    const Bench bench;
+    const auto passes = [&](const LaunchShape& shape, std::size_t attributes) {
+        CHECK(bench.launch(shape));
+        const auto& seen = bench.machine.driver.launches().back();
+        CHECK(seen.grid == shape.grid);
+        CHECK(seen.block == shape.block);
+        CHECK(seen.shared_bytes == shape.dynamic_shared_bytes);
+        CHECK(seen.stream == bench.stream->native());
+        REQUIRE(seen.attributes.size() == attributes);
+        if (!shape.priority) return;
+        CHECK(seen.attributes.back().id == CU_LAUNCH_ATTRIBUTE_PRIORITY);
+        CHECK(seen.attributes.back().value.priority == *shape.priority);
+    };
+    LaunchShape shape{.grid = {2, 3, 4}, .block = {5, 6, 7}, .dynamic_shared_bytes = 52 << 10};
+    shape.priority = -2;  // The first launch also opts in to the shared memory.
+    passes(shape, 1);
+    passes(shape, 1);
+    shape.programmatic_serialization = true;
+    passes(shape, 2);
+    shape.priority.reset();
+    passes(shape, 1);
+    shape.programmatic_serialization = false;
+    passes(shape, 0);
+}
+
 TEST_CASE("launch: the default stream uses the thread's context") {
     const Bench bench;
     const Device device = bench.machine.device();

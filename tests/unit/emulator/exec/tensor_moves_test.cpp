@@ -318,7 +318,7 @@ TEST_CASE("tensor memory: what a kernel does wrong is named") {
                     register_list('r', 0, 8) + ", [%t4];\n",
                 "of tensor memory, which has 128 lanes and 512 columns", Fault::illegal_address);
     check_fault("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%t1];\n",
-                "reads lanes 0 to 31 of tensor memory by warp 3, which has lanes 96 to 127",
+                "reads lanes 0 to 31 of tensor memory by warp 1, which has lanes 32 to 63",
                 Fault::illegal_address);
     check_fault("mov.u32 %r1, 48;\n@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t1, %r1;\n",
                 "frees 48 columns of tensor memory at 0x0, where 512 are allocated",
