@@ -85,6 +85,7 @@ void arithmetic(Builder& b) {
     if (opcode.take("sat")) flags |= exec::saturate_flag;
     const bool extended = flags != 0;
     if (opcode.take("relu")) flags |= exec::relu_flag;
+    if (opcode.take("oob")) flags |= exec::outside_flag;
     const std::string name(opcode.name() == "mad" ? "fma" : opcode.name());
     if ((name == "min" || name == "max") && b.operand_count() == 4)
         return extreme_of_three(b, name, flush, flags);

@@ -100,5 +100,6 @@ inline constexpr u32 round_mask = 3;
 inline constexpr u32 flush_flag = 4;
 inline constexpr u32 saturate_flag = 8;
 inline constexpr u32 relu_flag = 16;
+inline constexpr u32 outside_flag = 32;  ///< fma.oob
 
 }  // namespace lode::emulator::exec

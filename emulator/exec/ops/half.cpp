@@ -95,6 +95,13 @@ u16 bfloat_power(u16 a) {
 u32 flushed_halves(u32 a) {
     return flushed_half(static_cast<u16>(a)) | (u32{flushed_half(static_cast<u16>(a >> 16))} << 16);
 }
+/// Whether a factor is the NaN that tensor copies write for elements outside of the tensor, with
+/// .oob. An H200 ignores its sign, and what the summand is.
+bool is_outside(u16 a, u16 b, u32 flags) {
+    constexpr u16 outside = 0x7ff7;
+    return (flags & outside_flag) != 0 && ((a & 0x7fff) == outside || (b & 0x7fff) == outside);
+}
+
 u16 relu(u16 a, u32 flags) {
     if ((flags & relu_flag) == 0) return a;
     return (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7f80 ? 0 : a;
@@ -116,6 +123,7 @@ struct Half {
     }
     static u16 down(f32 a, u32 flags) { return finish(real_to_half(a), flags); }
     static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        if (is_outside(a, b, flags)) return 0;
         return finish(half_of(fma_to_odd(up(a, flags), up(b, flags), up(c, flags))), flags);
     }
 };
@@ -123,6 +131,7 @@ struct Bfloat {
     static f32 up(u16 a, u32) { return bfloat_to_real(a); }
     static u16 down(f32 a, u32 flags) { return relu(real_to_bfloat(a), flags); }
     static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        if (is_outside(a, b, flags)) return 0;
         return relu(bfloat_of(fma_to_odd(up(a, 0), up(b, 0), up(c, 0))), flags);
     }
 };

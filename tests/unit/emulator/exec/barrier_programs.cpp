@@ -157,7 +157,7 @@ void BarrierGenerator::meet(BarrierProgram& to, const Phase& phase) {
         step.negated = pick(3) == 0;
         const std::uint32_t apart = live_[w] & bits();
         if ((step.spelling == 2 || step.spelling == 3) && pick(3) == 0 && apart != live_[w])
-            step.apart = apart;
+            step.apart = step.form == BarrierForm::popc && !divides_counts_ ? 0 : apart;
         to.warps[w].push_back(step);
         for (std::size_t p = 0; p < learned.size(); ++p)
             learned[p] = learned[p] || known_[w][p];

@@ -23,7 +23,7 @@ TEST_CASE("barriers: random programs without races have the results of a model")
     unsigned ran = 0;
     for (unsigned seed = 0; seed < programs; ++seed) {
         CAPTURE(seed);
-        const BarrierProgram program = BarrierGenerator(seed).program(false);
+        const BarrierProgram program = BarrierGenerator(seed, bench->is_executor()).program(false);
         const BarrierOutcome model = model_of(program);
         REQUIRE(model.ends);
         REQUIRE_FALSE(model.races);

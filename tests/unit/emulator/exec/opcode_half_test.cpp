@@ -83,6 +83,13 @@ void add_arithmetic(Comparisons& all, const std::string& type) {
                   [&f](Bits a, Bits b, Bits) { return real_multiply(f, Way::rn, a, b); });
     add_operation(all, type, "fma", 3, fused,
                   [&f](Bits a, Bits b, Bits c) { return real_fma(f, Way::rn, a, b, c); });
+    // A factor that is the NaN of elements outside of a tensor makes the result zero.
+    add_operation(all, type, "fma", 3,
+                  {{".rn.oob", false, false, false}, {".rn.oob.relu", false, false, true}},
+                  [&f](Bits a, Bits b, Bits c) {
+                      const auto outside = [](Bits one) { return (one & 0x7fff) == 0x7ff7; };
+                      return outside(a) || outside(b) ? Bits{0} : real_fma(f, Way::rn, a, b, c);
+                  });
 }
 
 void add_extremes(Comparisons& all, const std::string& type) {
