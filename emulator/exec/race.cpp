@@ -152,7 +152,7 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
 
 namespace {
 
-/// Lanes that each access one granule.
+/// Granules that single lanes access.
 struct Singles {
     const RaceAccess& a;
     Cells& cells;
@@ -176,23 +176,27 @@ struct Singles {
     }
 };
 
-void race_global_singles(const RaceAccess& a, const u64* addresses) {
+/// Records weak accesses by single lanes to global memory, with a closer look where one is needed.
+void race_global_lanes(const RaceAccess& a, const u64* addresses) {
     const WarpOrder& warp = a.order.warps[a.c.warp->index];
     const bool only_floor = !a.order.is_fine && warp.warp_floor <= warp.floor;
+    const u32 bytes = a.noted.bytes;
     u64 page = ~u64{0};
     Cells* cells = nullptr;
     each_lane(a.c.mask, [&](u32 i) {
         const u64 at = addresses[i];
         if (at / GlobalCells::page_bytes != page) {
             page = at / GlobalCells::page_bytes;
-            cells = a.c.launch->accesses->cells.find(at, false);
+            cells = a.c.launch->accesses->cells.find(at, bytes < 4);
         }
         if (cells == nullptr) return;
-        const auto k = static_cast<u32>(at % GlobalCells::page_bytes) >> cells->shift;
         const Singles singles{a, *cells, only_floor};
         const Stamp own = a.own + i;
-        const bool fine = cells->shift == 2 && (a.writes() ? singles.record<true>(k, own)
-                                                           : singles.record<false>(k, own));
+        const auto first = static_cast<u32>(at % GlobalCells::page_bytes) >> cells->shift;
+        const u32 end = std::min(first + std::max(1u, bytes >> cells->shift), cells->count);
+        bool fine = true;
+        for (u32 k = first; k < end && fine; ++k)
+            fine = a.writes() ? singles.record<true>(k, own) : singles.record<false>(k, own);
         if (!fine) check_lane(a, i, addresses);
     });
 }
@@ -203,10 +207,9 @@ void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted) {
     if (c.block->order->spent || (!shared && reads_unwritten(c, op))) return;
     const RaceAccess a = race_access(c, op, shared, noted);
-    if (noted.bytes == 4) {
-        if (shared && c.block->order->shared.shift == 2) return race_shared_lanes(a, addresses);
-        if (!shared && a.strength == 0) return race_global_singles(a, addresses);
-    }
+    if (!shared && a.strength == 0) return race_global_lanes(a, addresses);
+    if (shared && noted.bytes == 4 && c.block->order->shared.shift == 2)
+        return race_shared_lanes(a, addresses);
     each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses); });
 }
 
