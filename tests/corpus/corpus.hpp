@@ -25,10 +25,9 @@ class Arguments {
 public:
     template <class T>
     Arguments& add(const T& value) {
-        const auto* const from = reinterpret_cast<const std::byte*>(&value);
-        while (bytes_.size() % alignof(T) != 0)
-            bytes_.push_back({});
-        bytes_.insert(bytes_.end(), from, from + sizeof(T));
+        const std::size_t at = (bytes_.size() + alignof(T) - 1) / alignof(T) * alignof(T);
+        bytes_.resize(at + sizeof(T));
+        std::memcpy(bytes_.data() + at, &value, sizeof(T));
         return *this;
     }
     template <class... T>

@@ -57,7 +57,7 @@ public:
     void release() noexcept { pinned_ = 0; }
     /// Calls a function whose arguments are in their registers. Vector registers hold nothing
     /// afterwards.
-    void call_host(const void* function);
+    void call_host(const void* host);
 
     /// Slots of the frame whose rows in memory are out of date, with their values.
     struct Pending {
