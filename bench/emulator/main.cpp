@@ -128,9 +128,10 @@ public:
     /// Measures one kernel: checked and unchecked launches, the plain function, and one worker
     /// against all.
     void row(std::string_view kernel, std::string_view file, Dim3 grid, Dim3 block,
-             const Arguments& arguments, unsigned shared, const std::function<void()>& native) {
+             const Arguments& arguments, unsigned shared, const std::function<void()>& native,
+             std::string_view from = folder) {
         if (!only_.empty() && only_ != kernel) return;
-        const emulator::Module& module = module_of(file);
+        const emulator::Module& module = module_of(file, from);
         emulator::exec::LaunchOutcome outcome;
         if (checks_) return cost_of_checks(module, kernel, {grid, block, shared}, arguments);
         const auto launch = [&](bool checked, unsigned workers = 0) {
@@ -495,6 +496,16 @@ void physics(Bench& b) {
           [=] { bench::black_scholes(spot, strike, years, call, put, 0.02f, 0.3f, options); });
 }
 
+/// For the checks alone.
+void apart(Bench& b) {
+    const int n = 1 << 20;
+    float* const x = b.put(b.floats(4 * n));
+    float* const y = b.put(std::vector<float>(4 * n));
+    b.row("copy_structures", "apart.cu", {n / 256}, {256}, Arguments::of(x, y, n), 0, {},
+          own_folder);
+    b.row("scatter", "apart.cu", {n / 256}, {256}, Arguments::of(x, y, n), 0, {}, own_folder);
+}
+
 void kernels(Bench& b) {
     elementwise(b);
     reductions(b);
@@ -547,7 +558,9 @@ int main(int count, char** arguments) {
     bench.measure_machine();
     kernels(bench);
     bench.measure_machine();
-    if (!checks) {
+    if (checks) {
+        apart(bench);
+    } else {
         bench.product();
         bench.tiny();
         bench.loads();
