@@ -163,7 +163,7 @@ TEST_CASE("kernel families: the best row of a product by problem, as measured on
     constexpr Row rows[] = {{{512, 512, 512}, "wgmma_64x64"},
                             {{1024, 1024, 1024}, "wgmma_64x128"},
                             {{1000, 1016, 1032}, "wgmma_64x128_pair"},
-                            {{512, 512, 16384}, "wgmma_64x128_split"},
+                            {{512, 512, 16384}, "wgmma_128x128_split"},
                             {{600, 3000, 1208}, "wgmma_128x128_quad_n"},
                             {{1200, 1200, 1208}, "wgmma_128x128_square"},
                             {{1000, 2000, 3000}, "wgmma_128x144_square"},

@@ -338,10 +338,10 @@ TEST_CASE("ptx grammar: PTX of a newer version runs if all of it is understood")
 
 TEST_CASE("ptx grammar: an unsupported instruction is refused by name, and its module loads") {
     Rig rig;
-    const auto module = rig.load(ptx_kernel("", "fma.rn.oob.f16 %rs1, %rs2, %rs3, %rs4;\n"));
+    const auto module = rig.load(ptx_kernel("", "txq.filter_mode.b32 %r1, [%rd1];\n"));
     const Refusal* const refusal = module->refusal("k");
     REQUIRE(refusal != nullptr);
-    CHECK(refusal->message.find("fma.rn.oob.f16") != std::string::npos);
+    CHECK(refusal->message.find("txq.filter_mode.b32") != std::string::npos);
 }
 
 TEST_CASE("ptx grammar: scalar video forms that GPUs compute differently are refused by name") {

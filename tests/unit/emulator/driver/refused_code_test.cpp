@@ -45,7 +45,7 @@ struct Refused {
 constexpr Refused families[] = {
     {"tex.2dms.v4.s32.s32", "{%r1,%r2,%r3,%r4},[%rd1,{%r5,%r6,%r7,%r8}]"},
     {"sured.b.add.1d.u32.trap", "[%rd1,{%r2}],%r1"},
-    {"multimem.ld_reduce.global.add.u32", "%r1,[%rd1]"},
+    {"sust.p.1d.b32.trap", "[%rd1,{%r1}],{%r2}"},
 };
 
 /// A module with kernels good() and bad(). The unsupported instruction of bad() is on line 12 of
