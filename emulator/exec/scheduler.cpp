@@ -123,11 +123,13 @@ const Op* park(WarpContext& c, u8 barrier, const Op* resume) {
 }
 
 const Op* wait_at_barrier(WarpContext& c, u32 id, const Op* resume) {
-    if (c.switches == 0 || c.warp->count != 0) return park(c, static_cast<u8>(id), resume);
     Block& block = *c.block;
+    const bool is_alone = c.warp->count == 0;
     c.warp->add(resume, c.frame, c.mask, GroupState::at_barrier, static_cast<u8>(id));
     if (is_complete(block, block.barriers[id])) release(c, block, id);
-    return next_warp(c);
+    if (is_alone && c.switches != 0) return next_warp(c);
+    c.reason = Leave::settled;
+    return leave();
 }
 
 const Op* end_group(WarpContext& c) {
@@ -277,10 +279,8 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             } else if (c.barrier == products_wait) {
                 keep(GroupState::at_products);
                 c.worker->has_waited = true;
-            } else {
-                keep(GroupState::at_barrier, c.barrier);
-                if (c.barrier == cluster_barrier) return true;  // The arrivals are counted.
-                if (is_complete(block, block.barriers[c.barrier])) release(c, block, c.barrier);
+            } else {  // The arrivals at a cluster's barrier are counted.
+                keep(GroupState::at_barrier, cluster_barrier);
             }
             return true;
         case Leave::fault:
@@ -324,7 +324,6 @@ WarpTurn run_warp(WarpContext& c, Warp& first) {
         } while (op < c.stop);
         count += std::exchange(c.compiled_instructions, 0);
         worker.instructions += count;
-        if (op == leave() && c.reason == Leave::settled) return WarpTurn::waiting;
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, *c.warp, op)) return WarpTurn::fault;
     }
