@@ -1,6 +1,7 @@
 // The checks against a model of named barriers: random programs, right ones, ones that race, and
 // ones with a seeded fault.
 #include "tests/unit/emulator/exec/barrier_programs.hpp"
+#include "tests/unit/emulator/exec/random_programs.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
@@ -18,13 +19,6 @@ using testing::barriers::BarrierStep;
 using testing::barriers::model_of;
 
 namespace {
-
-/// LODE_TEST_RANDOM_KERNELS makes the number of programs as many times as large.
-unsigned as_many(unsigned programs) {
-    const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS");
-    return more == nullptr ? programs
-                           : programs * static_cast<unsigned>(std::max(1, std::atoi(more)));
-}
 
 struct BarrierRun {
     LaunchOutcome outcome;
@@ -72,6 +66,20 @@ private:
 
 constexpr std::array<std::uint64_t, 2> orders = {0, 3};
 
+/// Calls f with what the device says of a program, for each order of its warps.
+template <class F>
+void in_orders(BarrierJudge& judge, const BarrierProgram& program, std::uint32_t compile_after,
+               F&& f) {
+    for (const std::uint64_t order : orders) {
+        const BarrierRun ran = judge.run(program, order, compile_after);
+        CAPTURE(order);
+        INFO(program.ptx());
+        INFO(ran.outcome.report);
+        INFO(ran.findings);
+        f(ran);
+    }
+}
+
 /// The only use of a barrier, which is a counted one: its steps by warp.
 struct BarrierUse {
     unsigned phase = 0;
@@ -117,11 +125,16 @@ void erase_step(BarrierProgram& program, const BarrierUse& use, std::size_t whic
     steps.erase(steps.begin() + (use.steps[which] - steps.data()));
 }
 
+/// Whether the report or a finding has a text.
+bool says_so(const BarrierRun& ran, const std::string& text) {
+    return ran.outcome.report.find(text) != std::string::npos ||
+           ran.findings.find(text) != std::string::npos;
+}
+
 /// Expects that warps wait for ever at a barrier, or arrive in wrong numbers. It is mostly the one
 /// with the fault, but a warp that goes on too early may be missed at another one.
 void judge_place(const BarrierRun& ran, unsigned id, unsigned& named) {
-    const std::string all = ran.outcome.report + ran.findings;
-    const auto says = [&](const std::string& text) { return all.find(text) != std::string::npos; };
+    const auto says = [&](const std::string& text) { return says_so(ran, text); };
     const bool stands = ran.outcome.fault != Fault::none && says("waits at barrier ");
     CHECK((stands || says("arrives at barrier ")));
     const bool here = says(fmt::format("arrives at barrier {} ", id)) ||
@@ -133,7 +146,7 @@ void judge_place(const BarrierRun& ran, unsigned id, unsigned& named) {
 
 TEST_CASE("barriers: random programs race where a model of their barriers says so") {
     BarrierJudge judge;
-    const unsigned programs = as_many(300);
+    const unsigned programs = testing::as_many(300);
     unsigned races = 0;
     unsigned open = 0;
     unsigned missed = 0;
@@ -146,20 +159,16 @@ TEST_CASE("barriers: random programs race where a model of their barriers says s
             ++open;
             continue;
         }
-        for (const std::uint64_t order : orders) {
-            const BarrierRun ran = judge.run(program, order, seed / 2 % 2);
-            CAPTURE(seed);
-            CAPTURE(order);
-            INFO(program.ptx());
-            INFO(ran.findings);
-            REQUIRE_MESSAGE(ran.outcome.fault == Fault::none, ran.outcome.report);
+        CAPTURE(seed);
+        in_orders(judge, program, seed / 2 % 2, [&](const BarrierRun& ran) {
+            REQUIRE(ran.outcome.fault == Fault::none);
             if (model.races) {
                 missed += ran.findings.find(" has a race: ") == std::string::npos ? 1 : 0;
-                continue;
+                return;
             }
             CHECK(ran.findings == "");
             CHECK(ran.results == model.results);
-        }
+        });
     }
     MESSAGE(races, " of ", programs, " programs race; of ", open, " PTX doesn't say it; ", missed,
             " launches miss it");
@@ -172,7 +181,7 @@ TEST_CASE("barriers: random programs race where a model of their barriers says s
 
 TEST_CASE("barriers: an arrival that is missing or too much ends in a deadlock") {
     BarrierJudge judge;
-    const unsigned programs = as_many(300);
+    const unsigned programs = testing::as_many(300);
     unsigned missing = 0;
     unsigned extra = 0;
     unsigned named = 0;
@@ -196,15 +205,9 @@ TEST_CASE("barriers: an arrival that is missing or too much ends in a deadlock")
         const BarrierOutcome model = model_of(program);
         REQUIRE_FALSE(model.ends);
         (adds ? extra : missing) += 1;
-        for (const std::uint64_t order : orders) {
-            const BarrierRun ran = judge.run(program, order, seed % 2);
-            CAPTURE(seed);
-            CAPTURE(order);
-            INFO(program.ptx());
-            INFO(ran.outcome.report);
-            INFO(ran.findings);
-            judge_place(ran, use->id, named);
-        }
+        CAPTURE(seed);
+        in_orders(judge, program, seed % 2,
+                  [&](const BarrierRun& ran) { judge_place(ran, use->id, named); });
     }
     MESSAGE(missing, " programs lack an arrival, ", extra, " have one too many; ", named,
             " launches name the barrier");
@@ -215,7 +218,7 @@ TEST_CASE("barriers: an arrival that is missing or too much ends in a deadlock")
 
 TEST_CASE("barriers: a wrong count is found at its barrier") {
     BarrierJudge judge;
-    const unsigned programs = as_many(300);
+    const unsigned programs = testing::as_many(300);
     unsigned wrong = 0;
     unsigned near = 0;
     unsigned named = 0;
@@ -239,18 +242,10 @@ TEST_CASE("barriers: a wrong count is found at its barrier") {
         // ptxas refuses such constants.
         step.count_register = step.count_register || step.count % 32 != 0;
         ++wrong;
-        for (const std::uint64_t order : orders) {
-            const BarrierRun ran = judge.run(program, order, seed % 2);
-            CAPTURE(seed);
-            CAPTURE(order);
-            CAPTURE(step.count);
-            INFO(program.ptx());
-            INFO(ran.outcome.report);
-            INFO(ran.findings);
-            const std::string all = ran.outcome.report + ran.findings;
-            const auto says = [&](const std::string& text) {
-                return all.find(text) != std::string::npos;
-            };
+        CAPTURE(seed);
+        CAPTURE(step.count);
+        in_orders(judge, program, seed % 2, [&](const BarrierRun& ran) {
+            const auto says = [&](const std::string& text) { return says_so(ran, text); };
             if (step.count % 32 != 0) {
                 CHECK(ran.outcome.fault == Fault::illegal_instruction);
                 CHECK(
@@ -264,7 +259,7 @@ TEST_CASE("barriers: a wrong count is found at its barrier") {
                 judge_place(ran, use->id, named);
                 ++near;
             }
-        }
+        });
     }
     MESSAGE(wrong, " programs have a wrong count; ", named, " of ", near,
             " launches with a possible one name the barrier");
@@ -274,7 +269,7 @@ TEST_CASE("barriers: a wrong count is found at its barrier") {
 
 TEST_CASE("barriers: a warp that is divided between aligned barriers is found") {
     BarrierJudge judge;
-    const unsigned programs = as_many(150);
+    const unsigned programs = testing::as_many(150);
     unsigned wrong = 0;
     for (unsigned seed = 0; seed < programs; ++seed) {
         BarrierGenerator generator(seed);
@@ -294,16 +289,11 @@ TEST_CASE("barriers: a warp that is divided between aligned barriers is found") 
         if (step.apart == 0 || step.apart == live) continue;
         if (step.spelling == 2 || step.spelling == 3) step.spelling += 2;
         ++wrong;
-        for (const std::uint64_t order : orders) {
-            const BarrierRun ran = judge.run(program, order, seed % 2);
-            CAPTURE(seed);
-            CAPTURE(order);
-            INFO(program.ptx());
-            INFO(ran.outcome.report);
-            INFO(ran.findings);
+        CAPTURE(seed);
+        in_orders(judge, program, seed % 2, [&](const BarrierRun& ran) {
             CHECK(ran.findings.find("waits at a barrier in divergent code: lanes 0x") !=
                   std::string::npos);
-        }
+        });
     }
     MESSAGE(wrong, " programs divide a warp");
     CHECK(wrong > programs / 4);

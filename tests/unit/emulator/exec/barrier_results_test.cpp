@@ -1,9 +1,9 @@
 // Random programs with named barriers give the results of a model, on the executor and on devices.
 #include "tests/unit/emulator/exec/barrier_programs.hpp"
 #include "tests/unit/emulator/exec/opcode_bench.hpp"
+#include "tests/unit/emulator/exec/random_programs.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <doctest/doctest.h>
 
@@ -16,10 +16,7 @@ TEST_CASE("barriers: random programs without races have the results of a model")
         MESSAGE("skipped: " << why);
         return;
     }
-    // LODE_TEST_RANDOM_KERNELS makes the number of programs as many times as large.
-    const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS");
-    const unsigned programs =
-        400 * static_cast<unsigned>(more == nullptr ? 1 : std::max(1, std::atoi(more)));
+    const unsigned programs = testing::as_many(400);
     unsigned ran = 0;
     for (unsigned seed = 0; seed < programs; ++seed) {
         CAPTURE(seed);

@@ -1,9 +1,9 @@
 // The compiled tier against the interpreter: random kernels, programs that must leave compiled code
 // in the middle, and what reports and counts say.
+#include "tests/unit/emulator/exec/random_programs.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
 #include <fmt/format.h>
@@ -372,8 +372,7 @@ Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_
 
 /// LODE_TEST_RANDOM_KERNELS makes `count` as many times as large.
 void compare_tiers(unsigned first_seed, unsigned count, Wrong wrong) {
-    if (const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS"); more != nullptr)
-        count *= static_cast<unsigned>(std::max(1, std::atoi(more)));
+    count = testing::as_many(count);
     unsigned failed = 0;
     unsigned found = 0;
     for (unsigned seed = first_seed; seed < first_seed + count; ++seed) {

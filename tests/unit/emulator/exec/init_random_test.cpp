@@ -2,11 +2,11 @@
 // stores of every size, alone and as vectors, guarded and in loops, to and from registers that are
 // only copied and others that are used, and atomics.
 #include "tests/unit/emulator/exec/init_programs.hpp"
+#include "tests/unit/emulator/exec/random_programs.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -176,8 +176,7 @@ std::string map_of(F&& is_written) {
 /// Runs random kernels on both tiers. LODE_TEST_RANDOM_KERNELS makes `programs` as many times as
 /// large.
 void judge(unsigned programs) {
-    if (const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS"); more != nullptr)
-        programs *= static_cast<unsigned>(std::max(1, std::atoi(more)));
+    programs = testing::as_many(programs);
     testing::Rig rig;
     REQUIRE(rig.memory.watch_writes());
     std::vector<std::string> findings;

@@ -1,9 +1,9 @@
 // The race check against a comparison of all pairs of accesses, for random accesses of warps: in
 // whole rows, from anywhere on, by single lanes, and all to one word.
 #include "tests/unit/emulator/exec/checked.hpp"
+#include "tests/unit/emulator/exec/random_programs.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
 #include <fmt/format.h>
@@ -185,8 +185,7 @@ extern "C" __global__ void k(const int* kinds, const int* index, T* out, int cou
 /// Runs random programs in two orders of warps and on both tiers, and compares the verdicts.
 /// LODE_TEST_RANDOM_KERNELS makes `programs` as many times as large.
 void compare(const Arrays& arrays, unsigned blocks, bool one_array, unsigned programs) {
-    if (const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS"); more != nullptr)
-        programs *= static_cast<unsigned>(std::max(1, std::atoi(more)));
+    programs = testing::as_many(programs);
     Checked rig(source(arrays));
     rig.options.checks.race = true;
     rig.options.most_findings = 1;

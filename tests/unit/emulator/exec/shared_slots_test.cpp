@@ -1,9 +1,9 @@
 // Registers that share slots: random kernels give the same results with and without sharing, on
 // both tiers.
+#include "tests/unit/emulator/exec/random_programs.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
 #include <fmt/format.h>
@@ -324,9 +324,7 @@ std::uint64_t warp_bytes(const std::string& text) {
 }  // namespace
 
 TEST_CASE("shared slots: random kernels give the same results with and without sharing") {
-    unsigned count = 200;
-    if (const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS"); more != nullptr)
-        count *= static_cast<unsigned>(std::max(1, std::atoi(more)));
+    const unsigned count = testing::as_many(200);
     unsigned halved = 0;
     for (unsigned seed = 1; seed <= count; ++seed) {
         CAPTURE(seed);

@@ -1,11 +1,11 @@
 // The check of synchronisation against models: random shuffles by parts of a warp, and random uses
 // of mbarriers by one thread.
+#include "tests/unit/emulator/exec/random_programs.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <random>
 #include <set>
 
@@ -116,20 +116,13 @@ struct Judge {
     unsigned wrong = 0;  ///< Programs with findings.
 };
 
-/// LODE_TEST_RANDOM_KERNELS makes the number of programs as many times as large.
-unsigned program_count(unsigned programs) {
-    const char* const more = std::getenv("LODE_TEST_RANDOM_KERNELS");
-    return more == nullptr ? programs
-                           : programs * static_cast<unsigned>(std::max(1, std::atoi(more)));
-}
-
 unsigned lines_in(std::string_view text) {
     return static_cast<unsigned>(std::ranges::count(text, '\n'));
 }
 
 void judge_shuffles() {
     Judge judge;
-    const unsigned programs = program_count(300);
+    const unsigned programs = testing::as_many(300);
     for (unsigned seed = 0; seed < programs; ++seed) {
         CAPTURE(seed);
         Random random(seed);
@@ -198,7 +191,7 @@ struct Mbarrier {
 
 void judge_mbarriers() {
     Judge judge;
-    const unsigned programs = program_count(300);
+    const unsigned programs = testing::as_many(300);
     for (unsigned seed = 0; seed < programs; ++seed) {
         CAPTURE(seed);
         Random random(seed);
