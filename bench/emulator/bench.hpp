@@ -270,6 +270,7 @@ public:
         }
         return failures_;
     }
+    [[nodiscard]] bool has_gains() const { return !gains_.empty(); }
     /// Compares the speed of several workers with that of as many devices.
     void compare_gains(const Together& together) const {
         const unsigned workers = machine_.workers();

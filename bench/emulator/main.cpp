@@ -203,7 +203,7 @@ int main(int count, char** arguments) {
         bench.growth();
     }
     int failures = bench.finish();
-    if (workers >= 2 && !checks)
+    if (bench.has_gains())
         failures += compare_with_devices(bench, workers, count > 2 ? arguments[2] : "");
     return failures;
 }
