@@ -54,8 +54,13 @@ void Context::open() {
 }
 
 void Context::end() {
-    drain();
     open_ = false;
+    {
+        const std::lock_guard lock(streams_mutex_);
+        for (const auto& stream : streams_)
+            stream->close(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    }
+    drain();
     Driver& state = driver();
     const auto ours = [this](const auto& object) { return &object.context() == this; };
     for (const auto& stream : state.streams.remove_if(ours))
@@ -77,14 +82,8 @@ void Context::end() {
         log_leak(*this, "imported memory");
     for (const std::string& allocation : state.allocations.end_context(*this))
         log_leak(*this, allocation);
-    std::vector<std::shared_ptr<Stream>> streams;
-    {
-        const std::lock_guard lock(streams_mutex_);
-        streams.swap(streams_);
-        legacy_.reset();
-    }
-    for (const auto& stream : streams)
-        stream->close();
+    const std::lock_guard lock(streams_mutex_);
+    streams_.clear();
 }
 
 void Context::fail(CUresult code) noexcept {
@@ -108,6 +107,7 @@ CUresult Context::settle() noexcept {
 std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
     auto stream = std::make_shared<Stream>(*this, kind, priority);
     const std::lock_guard lock(streams_mutex_);
+    if (!is_open()) throw StreamClosed{CUDA_ERROR_CONTEXT_IS_DESTROYED};
     std::erase_if(streams_, [](const auto& old) { return old->retired(); });
     streams_.push_back(stream);
     return stream;
@@ -210,7 +210,7 @@ struct ThreadState {
 
     void forget() {
         for (const auto& stream : streams)
-            stream->close();
+            stream->close(CUDA_ERROR_INVALID_HANDLE);
         streams.clear();
         stack.clear();
     }

@@ -4,6 +4,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/stream.hpp"
 
 #include <new>
 #include <stdexcept>
@@ -55,6 +56,8 @@ template <class Body>
 CUresult guarded(Body&& body) noexcept {
     try {
         return body();
+    } catch (const StreamClosed& closed) {
+        return closed.result;
     } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     } catch (const std::length_error&) {  // Containers throw this for impossible sizes.

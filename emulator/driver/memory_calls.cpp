@@ -53,6 +53,17 @@ void wait_for_users(CUdeviceptr address) {
     if (info && info->context != nullptr) info->context->drain();
 }
 
+/// Finishes a free in the order of the stream, or behind all of its work if it is being closed.
+template <class Finish>
+void in_order(const StreamUse& use, Finish finish) {
+    try {
+        use.context->submit(*use.stream, finish);
+    } catch (const StreamClosed&) {
+        use.stream->drain();
+        finish();
+    }
+}
+
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
     const auto pool = driver().pools.find(handle);
@@ -228,12 +239,12 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         if (use.context == nullptr) return state;
         if (const auto captured = capture_free(use, dptr)) return *captured;
         if (driver().imports.begin_free(dptr)) {
-            use.context->submit(*use.stream, [dptr] { driver().imports.finish_free(dptr); });
+            in_order(use, [dptr] { driver().imports.finish_free(dptr); });
             return state;
         }
         if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
             return wrong;
-        use.context->submit(*use.stream, [dptr] { driver().allocations.finish_free(dptr); });
+        in_order(use, [dptr] { driver().allocations.finish_free(dptr); });
         return state;
     });
 })

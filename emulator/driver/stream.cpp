@@ -41,13 +41,10 @@ Stream::Stream(Context& context, Kind kind, int priority)
 
 std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
     const std::lock_guard lock(mutex_);
+    if (refusal_) throw StreamClosed{*refusal_};
     // If this throws, nothing has been submitted.
     if (runner == Runner::thread && !has_thread_) {
-        // A context doesn't wait for a closed stream, so the thread of late work keeps the context
-        // alive.
-        std::thread([self = shared_from_this(), context = closed_ ? owner_.lock() : nullptr] {
-            self->work_until_closed();
-        }).detach();
+        std::thread([self = shared_from_this()] { self->work_until_closed(); }).detach();
         has_thread_ = true;
     }
     queue_.push_back(Item{submitted_ + 1, std::move(work), std::move(after)});
@@ -86,20 +83,20 @@ bool Stream::idle() const {
     return completed_ == submitted_;
 }
 
-void Stream::close() {
+void Stream::close(CUresult refusal) {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    refusal_ = refusal;
     submitted_something_.notify_one();
 }
 
 bool Stream::closed() const {
     const std::lock_guard lock(mutex_);
-    return closed_;
+    return refusal_.has_value();
 }
 
 bool Stream::retired() const {
     const std::lock_guard lock(mutex_);
-    return closed_ && completed_ == submitted_;
+    return refusal_ && completed_ == submitted_;
 }
 
 int Stream::priority() const {
@@ -134,7 +131,7 @@ void Stream::run_first(std::unique_lock<std::mutex>& lock) {
     running_ = false;
     completed_ = item.ticket;
     completed_something_.notify_all();
-    if (!queue_.empty() || closed_) submitted_something_.notify_one();
+    if (!queue_.empty() || refusal_) submitted_something_.notify_one();
 }
 
 void Stream::perform(Item& item) noexcept {
@@ -162,7 +159,7 @@ void Stream::perform(Item& item) noexcept {
 void Stream::work_until_closed() {
     std::unique_lock lock(mutex_);
     while (true) {
-        submitted_something_.wait(lock, [&] { return !running_ && (!queue_.empty() || closed_); });
+        submitted_something_.wait(lock, [&] { return !running_ && (!queue_.empty() || refusal_); });
         if (queue_.empty()) {
             has_thread_ = false;
             return;

@@ -34,6 +34,11 @@ struct Point {
     void wait() const;
 };
 
+/// Thrown on submission to a closed stream.
+struct StreamClosed {
+    CUresult result;  ///< Of the call that submits.
+};
+
 /// An in-order queue. Its thread starts with the first submission and ends when the stream is
 /// closed and empty. A thread that waits for the stream runs the stream's work itself, so a launch
 /// followed by a wait needs no thread switch. Thread-safe.
@@ -43,13 +48,15 @@ public:
     using Work = std::function<void()>;
 
     /// Doesn't own the context, which closes its streams and waits for their work before it ends.
+    /// A closed stream takes no more work, so no work outlives its context.
     Stream(Context& context, Kind kind, int priority);
 
     /// Which thread runs submitted work: the stream's own, or the caller, which is about to wait.
     /// With `caller`, the stream's thread isn't woken.
     enum class Runner : bool { thread, caller };
 
-    /// Adds work that starts after all earlier submissions and after every point in `after`.
+    /// Adds work that starts after all earlier submissions and after every point in `after`. Throws
+    /// StreamClosed, perhaps because another thread closes the stream at this moment.
     std::uint64_t submit(Work work, std::vector<Point> after, Runner runner);
 
     [[nodiscard]] bool reached(std::uint64_t ticket) const;
@@ -60,8 +67,8 @@ public:
     [[nodiscard]] std::uint64_t submitted() const;
     [[nodiscard]] bool idle() const;
 
-    /// Ends submissions; the thread ends once the queue is empty.
-    void close();
+    /// Ends submissions, which get `refusal` from now on; the thread ends once the queue is empty.
+    void close(CUresult refusal);
     [[nodiscard]] bool closed() const;
     /// Closed, with all work done.
     [[nodiscard]] bool retired() const;
@@ -116,7 +123,7 @@ private:
     std::uint64_t completed_ = 0;
     bool running_ = false;
     bool has_thread_ = false;
-    bool closed_ = false;
+    std::optional<CUresult> refusal_;  ///< Of submissions; set when closed.
 };
 
 /// One recording of an event.

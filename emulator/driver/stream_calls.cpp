@@ -117,7 +117,7 @@ LODE_ENTRY cuStreamDestroy_v2(CUstream hStream) {
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         const auto context = stream->shared_context();
         driver().graph_tables.captures.forget(*stream);
-        stream->close();
+        stream->close(CUDA_ERROR_INVALID_HANDLE);
         return context == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->error();
     });
 }

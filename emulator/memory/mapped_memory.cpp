@@ -11,11 +11,8 @@
 namespace lode::emulator {
 
 bool Memory::map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept {
-    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    const auto offset = file_ < 0 ? off_t{0} : static_cast<off_t>(file_offset(address));
-    void* const at = reinterpret_cast<void*>(address);
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE | MAP_FIXED, file_,
-             offset) == MAP_FAILED)
+    if (map_arena(reinterpret_cast<void*>(address), bytes, file_offset(address), MAP_FIXED) ==
+        MAP_FAILED)
         return false;
     discard_pages(address, bytes);
     return true;

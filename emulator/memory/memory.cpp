@@ -86,16 +86,22 @@ std::string bytes_text(std::uint64_t bytes) {
 
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
     file_ = create_file(reservation);
-    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     // This only reserves address space; where the system limits it, a smaller arena is reserved.
     for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {
-        void* const at =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file_, 0);
+        void* const at = map_arena(nullptr, bytes, 0, 0);
         if (at == MAP_FAILED) continue;
         base_ = static_cast<std::byte*>(at);
         reservation_ = bytes;
         return;
     }
+}
+
+void* Memory::map_arena(void* at, std::size_t bytes, std::size_t offset, int flags) noexcept {
+    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void* const mapped = mmap(at, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE | flags,
+                              file_, file_ < 0 ? off_t{0} : static_cast<off_t>(offset));
+    if (mapped != MAP_FAILED) madvise(mapped, bytes, MADV_DONTDUMP);
+    return mapped;
 }
 
 Memory::~Memory() {

@@ -178,6 +178,10 @@ private:
     std::uint64_t take_aligned_locked(std::size_t bytes, std::size_t multiple);
     [[nodiscard]] bool reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept;
     void recycle_locked(std::size_t wanted);
+    /// Maps the arena's file from `offset`, or memory without a file, with further flags of mmap.
+    /// The mapping isn't part of core dumps, for which the kernel would fill all of its holes.
+    [[nodiscard]] void* map_arena(void* at, std::size_t bytes, std::size_t offset,
+                                  int flags) noexcept;
     /// Puts the arena's own memory, as zeros, in the place of a mapping. Whole pages.
     bool map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept;
     /// Gives the pages inside a range back to the system: they read as zeros.

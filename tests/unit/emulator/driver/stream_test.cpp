@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 using namespace lode::emulator_test;
 
@@ -102,6 +103,45 @@ TEST_CASE("emulator stream: a destroyed stream finishes its work") {
     gate.is_open = true;
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
     CHECK(turns.next == 1);
+}
+
+TEST_CASE("emulator stream: no work runs behind the end of its context") {
+    const Machine machine;
+    const Current scope;
+    struct Watch {
+        std::atomic<bool> ended{false};
+        std::atomic<int> runs{0};
+        std::atomic<int> late{0};
+        static void run(void* user) {
+            auto& self = *static_cast<Watch*>(user);
+            ++self.runs;
+            self.late += self.ended ? 1 : 0;
+        }
+    };
+    const auto call_host = CU(cuLaunchHostFunc, 10000);
+    std::vector<Watch> watches(400);  // Outlive work that is late.
+    for (Watch& watch : watches) {
+        CUcontext context = nullptr;
+        REQUIRE(CU(cuCtxCreate, 3020)(&context, 0, 0) == CUDA_SUCCESS);
+        const CUstream stream = create();
+        std::thread submitter([&, stream] {
+            while (call_host(stream, Watch::run, &watch) == CUDA_SUCCESS) {
+            }
+        });
+        while (watch.runs == 0)
+            std::this_thread::yield();
+        destroy(stream);
+        const CUstream next = create();  // The context forgets streams without work.
+        CHECK(CU(cuCtxDestroy, 4000)(context) == CUDA_SUCCESS);
+        watch.ended = true;
+        submitter.join();
+        CHECK(CU(cuStreamQuery, 2000)(next) == CUDA_ERROR_INVALID_HANDLE);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    int late = 0;
+    for (const Watch& watch : watches)
+        late += watch.late;
+    CHECK(late == 0);
 }
 
 TEST_CASE("emulator stream: an event orders two streams") {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -119,6 +121,30 @@ TEST_CASE("memory: part of a file has an address of its own, and is found when i
     CHECK(*reinterpret_cast<const char*>(theirs + 5000) == 0x22);
     CHECK(memory.import(-1, 0, 100, "none") == 0);
     CHECK(memory.import(other.file(), 0, 0, "none") == 0);
+}
+
+TEST_CASE("memory: core dumps leave the arena out, also where memory was mapped and unmapped") {
+    Memory memory(std::size_t{1} << 32);
+    REQUIRE(memory.file() >= 0);
+    const std::size_t bytes = std::size_t{1} << 20;
+    const auto at = memory.reserve(bytes, bytes);
+    REQUIRE(memory.map(at, bytes, memory.file(), 0, "mapped"));
+    REQUIRE(memory.unmap(at));
+    std::ifstream maps("/proc/self/smaps");
+    int mappings = 0;
+    int dumped = 0;
+    bool is_arena = false;
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("memfd:lode_emulator_memory") != std::string::npos) {
+            is_arena = true;
+            ++mappings;
+        } else if (is_arena && line.starts_with("VmFlags:")) {
+            is_arena = false;
+            dumped += line.find(" dd") == std::string::npos ? 1 : 0;
+        }
+    }
+    CHECK(mappings > 0);
+    CHECK(dumped == 0);
 }
 
 TEST_CASE("memory: where long files aren't allowed, memory works but can't be shared") {
