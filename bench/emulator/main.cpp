@@ -136,10 +136,20 @@ void physics(Bench& b) {
 void apart(Bench& b) {
     const int n = 1 << 20;
     float* const x = b.put(b.floats(4 * n));
+    const auto add = [&](const char* kernel, const Arguments& arguments) {
+        b.row(kernel, "apart.cu", {n / 256}, {256}, arguments, 0, {}, own_folder);
+    };
     float* const y = b.put(std::vector<float>(4 * n));
-    b.row("copy_structures", "apart.cu", {n / 256}, {256}, Arguments::of(x, y, n), 0, {},
-          own_folder);
-    b.row("scatter", "apart.cu", {n / 256}, {256}, Arguments::of(x, y, n), 0, {}, own_folder);
+    for (const char* const kernel : {"copy_structures", "scatter", "scatter_doubles", "columns",
+                                     "count_global", "shift", "reverse"})
+        add(kernel, Arguments::of(x, y, n));
+    add("move_vectors", Arguments::of(y, 1.0f, n));
+    for (const char* const kernel : {"gather_own", "add_own", "reverse_shared"})
+        add(kernel, Arguments::of(y, n));
+    float* const bytes = b.put(std::vector<float>(n));
+    for (const char* const kernel : {"copy_bytes", "scatter_bytes", "scatter_halves"})
+        add(kernel, Arguments::of(x, bytes, n));
+    add("bytes_shared", Arguments::of(bytes, n));
 }
 
 void kernels(Bench& b) {

@@ -36,8 +36,8 @@ public:
     [[nodiscard]] bool is_primary() const noexcept { return primary_; }
 
     void open();
-    /// Refuses further work, waits for all of it, frees everything that remains and logs each object
-    /// as a leak.
+    /// Refuses further work, waits for all of it, frees everything that remains and logs each
+    /// object as a leak.
     void end();
     [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
 
@@ -53,8 +53,8 @@ public:
     /// Returns error() for a waiting call and clears it if it came from fail_once().
     CUresult settle() noexcept;
 
-    /// Creates a stream, which the context knows until it is closed and idle. Throws StreamClosed if
-    /// the context isn't open.
+    /// Creates a stream, which the context knows until it is closed and idle. Throws StreamClosed
+    /// if the context isn't open.
     std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority);
     /// The stream that a null handle means.
     std::shared_ptr<Stream> default_stream(DefaultStream which);

@@ -3,9 +3,11 @@
 #include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/race_access.hpp"
+#include "emulator/exec/race_lanes.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -53,10 +55,10 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
     return std::equal(mine, mine + a.noted.bytes, now);
 }
 
-/// How far the threads of two accesses are from each other: in one warp, in one block, or not.
-u32 distance(Stamp x, Stamp y) {
-    if (stamp_block(x) != stamp_block(y)) return 2;
-    return stamp_thread(x) / lanes != stamp_thread(y) / lanes ? 1 : 0;
+/// Of two accesses of this launch that are ordered before one by now: whether the first is behind
+/// the other, as far as stamps tell. Who is ordered behind it is then behind the other, too.
+bool is_behind(Stamp s, Stamp other) {
+    return stamp_block(s) != stamp_block(other) || stamp_time(s) >= stamp_time(other);
 }
 
 /// Whether a volatile load for data reads what a strong load has seen since it was written: by the
@@ -103,6 +105,8 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
     const auto conflicts = [&](Stamp before) {
         return !is_past(before) && !is_compatible(a, before);
     };
+    // Accesses of earlier launches are ordered before all of this one.
+    const Stamp launch = a.shared ? Stamp{1} : static_cast<Stamp>(a.past.oldest);
     for (u32 k = place.index; k < place.index + granules && k < cells.count; ++k) {
         const Stamp write = cells.write.at(k);
         const Stamp first = cells.first.at(k);
@@ -141,8 +145,8 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
         if (a.strength == 0) {
             if (first != 0) cells.first.set(k, 0, 0);
             if (read != 0) cells.last.set(k, 0, 0);
-        } else if (stamp_is_weak(write) && write != 0 && (write & stamp_async) == 0 &&
-                   plain(first, nobody, a.past)) {
+        } else if (stamp_is_weak(write) && write >= launch && (write & stamp_async) == 0 &&
+                   plain(first, nobody, a.past) && (first < launch || !is_behind(first, write))) {
             // A strong write doesn't order weak accesses before other strong ones.
             cells.first.set(k, write | stamp_covered, cells.write.site_at(k));
         }
@@ -152,65 +156,123 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
 
 namespace {
 
-/// Granules that single lanes access.
-struct Singles {
-    const RaceAccess& a;
-    Cells& cells;
-    /// Nothing orders lanes but the floor of the block, so that plain() says what is ordered.
-    bool only_floor;
+/// Accesses by single lanes to global memory, with a closer look where one is needed.
+class GlobalLanes {
+public:
+    GlobalLanes(const RaceAccess& a, const u64* addresses, u32 mask)
+        : a_(a),
+          addresses_(addresses),
+          mask_(mask),
+          cells_(a.c.launch->accesses->cells),
+          region_(cells_.region_of(addresses[std::countr_zero(mask)])),
+          tracks_(a, region_.arrays) {}
 
-    /// Whether the usual case applied, and the access is recorded.
-    template <bool writes>
-    [[nodiscard]] bool record(u32 k, Stamp own) const {
-        const Stamp first = cells.first.at(k);
-        if (!plain(cells.write.at(k), own, a.past)) return false;
-        if constexpr (writes) {
-            if (!plain(first, own, a.past) || !plain(cells.last.at(k), own, a.past)) return false;
-            cells.write.set(k, own, a.site);
-            return true;
-        }
-        const bool free = plain(first, own, a.past);
-        if (!free && (!only_floor || (first & stamp_async) != 0)) return false;
-        (free ? cells.first : cells.last).set(k, own, a.site);
-        return true;
+    /// Weak accesses to so many granules of 4 bytes each.
+    template <bool writes, u32 granules>
+    LODE_RACES_BY_DESIGN void record_words() {
+        // Copies, which the stores don't make the compiler read again.
+        const LaneTracks<false> tracks = tracks_;
+        const u64 first = region_.first;
+        const u64 bytes = region_.bytes;
+        const u64* const addresses = addresses_;
+        const Stamp own = a_.own;
+        each_lane(
+            mask_, [&](u32 i) __attribute__((always_inline)) {
+                const u64 at = addresses[i] - first;
+                if (at >= bytes || tracks.is_elsewhere(at / 4) ||
+                    !tracks.record_quickly<writes, granules>(at / 4, own + i)) [[unlikely]]
+                    record_in_page<writes>(i);
+            });
+        cells_.count_rows(tracks.fresh_rows());
     }
+    /// Weak accesses of any size.
+    template <bool writes>
+    void record_any() {
+        each_lane(mask_, [&](u32 i) { record_in_page<writes>(i); });
+    }
+    /// Strong writes of words.
+    LODE_RACES_BY_DESIGN void record_strong() {
+        each_lane(
+            mask_, [&](u32 i) __attribute__((always_inline)) {
+                const u64 at = addresses_[i] - region_.first;
+                if (at >= region_.bytes || tracks_.is_elsewhere(at / 4) ||
+                    !tracks_.record_strong(at / 4, a_.own + i))
+                    check_lane(a_, i, addresses_);
+            });
+        cells_.count_rows(tracks_.fresh_rows());
+    }
+    [[nodiscard]] bool only_floor() const { return tracks_.only_floor(); }
+
+private:
+    template <bool writes>
+    [[gnu::noinline]] LODE_RACES_BY_DESIGN void record_in_page(u32 i) {
+        const u64 at = addresses_[i];
+        const u32 bytes = a_.noted.bytes;
+        if (at / GlobalCells::page_bytes != page_) {
+            page_ = at / GlobalCells::page_bytes;
+            page_cells_ = cells_.find(at, bytes < 4);
+            page_tracks_.reset();
+            if (page_cells_ != nullptr) page_tracks_.emplace(a_, page_cells_->arrays);
+        }
+        if (page_cells_ == nullptr) return;
+        const auto k = static_cast<u32>(at % GlobalCells::page_bytes) >> page_cells_->shift;
+        const u32 granules = std::max(1u, bytes >> page_cells_->shift);
+        const Stamp own = a_.own + i;
+        const bool quick = granules == 1   ? page_tracks_->record_quickly<writes, 1>(k, own)
+                           : granules == 2 ? page_tracks_->record_quickly<writes, 2>(k, own)
+                                           : false;
+        if (!quick &&
+            !page_tracks_->record<writes>(k, std::min(granules, page_cells_->count - k), own))
+            check_lane(a_, i, addresses_);
+    }
+
+    const RaceAccess& a_;
+    const u64* addresses_;
+    u32 mask_;
+    GlobalCells& cells_;
+    const GlobalCells::Region region_;
+    const LaneTracks<false> tracks_;
+    u64 page_ = ~u64{0};  ///< The page of the following.
+    Cells* page_cells_ = nullptr;
+    std::optional<LaneTracks<false>> page_tracks_;
 };
 
-/// Records weak accesses by single lanes to global memory, with a closer look where one is needed.
-void race_global_lanes(const RaceAccess& a, const u64* addresses) {
-    const WarpOrder& warp = a.order.warps[a.c.warp->index];
-    const bool only_floor = !a.order.is_fine && warp.warp_floor <= warp.floor;
-    const u32 bytes = a.noted.bytes;
-    u64 page = ~u64{0};
-    Cells* cells = nullptr;
-    each_lane(a.c.mask, [&](u32 i) {
-        const u64 at = addresses[i];
-        if (at / GlobalCells::page_bytes != page) {
-            page = at / GlobalCells::page_bytes;
-            cells = a.c.launch->accesses->cells.find(at, bytes < 4);
-        }
-        if (cells == nullptr) return;
-        const Singles singles{a, *cells, only_floor};
-        const Stamp own = a.own + i;
-        const auto first = static_cast<u32>(at % GlobalCells::page_bytes) >> cells->shift;
-        const u32 end = std::min(first + std::max(1u, bytes >> cells->shift), cells->count);
-        bool fine = true;
-        for (u32 k = first; k < end && fine; ++k)
-            fine = a.writes() ? singles.record<true>(k, own) : singles.record<false>(k, own);
-        if (!fine) check_lane(a, i, addresses);
-    });
+template <bool writes>
+void record_weak(GlobalLanes& lanes_of, u32 bytes) {
+    switch (bytes) {
+        case 4:
+            return lanes_of.record_words<writes, 1>();
+        case 8:
+            return lanes_of.record_words<writes, 2>();
+        case 16:
+            return lanes_of.record_words<writes, 4>();
+        case 32:
+            return lanes_of.record_words<writes, 8>();
+        default:
+            return lanes_of.record_any<writes>();
+    }
 }
 
 }  // namespace
+
+void race_global_lanes(const RaceAccess& a, const u64* addresses, u32 mask) {
+    if (mask == 0) return;
+    GlobalLanes accesses(a, addresses, mask);
+    if (a.strength == 0) {
+        return a.writes() ? record_weak<true>(accesses, a.noted.bytes)
+                          : record_weak<false>(accesses, a.noted.bytes);
+    }
+    const bool usual = a.writes() && a.noted.bytes == 4 && (a.strength & stamp_gpu) != 0;
+    if (usual && accesses.only_floor()) return accesses.record_strong();
+    each_lane(mask, [&](u32 i) { check_lane(a, i, addresses); });
+}
 
 void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted) {
     if (c.block->order->spent || (!shared && reads_unwritten(c, op))) return;
     const RaceAccess a = race_access(c, op, shared, noted);
-    if (!shared && a.strength == 0) return race_global_lanes(a, addresses);
-    if (shared && noted.bytes == 4 && c.block->order->shared.shift == 2)
-        return race_shared_lanes(a, addresses);
-    each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses); });
+    if (!shared) return race_global_lanes(a, addresses, c.mask);
+    race_shared_lanes(a, addresses);
 }
 
 void find_unwritten(const Launch& launch) {

@@ -13,6 +13,11 @@ struct Past {
     i64 oldest;
     i64 lo;
     i64 end;
+
+    /// Whether a row has only accesses below `oldest`.
+    [[nodiscard]] bool has(u64 word) const {
+        return Track::is_older(word, static_cast<Stamp>(oldest));
+    }
 };
 
 /// One op's accesses by the lanes of a warp.
@@ -55,6 +60,12 @@ template <bool shared = false>
     const bool mine = ((s ^ own) & stamp_same_bits) == 0;
     if constexpr (shared) return (when < past.end) | mine;
     return (when < past.oldest) | ((when >= past.lo) & (when < past.end)) | mine;
+}
+
+/// How far the threads of two accesses are from each other: in one warp, in one block, or not.
+inline u32 distance(Stamp x, Stamp y) {
+    if (stamp_block(x) != stamp_block(y)) return 2;
+    return stamp_thread(x) / lanes != stamp_thread(y) / lanes ? 1 : 0;
 }
 
 /// Whether the race check has nothing to do for an access to global memory.
@@ -103,14 +114,17 @@ inline Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
 /// Looks closely at one lane's access and records it.
 void check_lane(const RaceAccess& a, u32 lane, const u64* addresses);
 
-/// Records accesses by single lanes to one granule each of the block's own shared memory, with a
-/// closer look where one is needed.
+/// Records accesses by single lanes of the mask to global memory, with a closer look where one is
+/// needed.
+void race_global_lanes(const RaceAccess& a, const u64* addresses, u32 mask);
+/// Likewise to the block's own shared memory, by the active lanes.
 void race_shared_lanes(const RaceAccess& a, const u64* addresses);
 
-/// Records an access by all lanes to consecutive granules of the block's own shared memory, from
-/// granule k on, if no earlier write needs a closer look and, before a write, no earlier read.
-/// Otherwise false, and nothing is recorded.
-bool race_shared_run(const RaceAccess& a, u32 k);
+/// Records an access by all lanes to consecutive granules of 4 bytes, from granule k on, if no
+/// earlier write needs a closer look and, before a write, no earlier read. Otherwise false, and
+/// nothing is recorded.
+template <bool shared>
+bool race_word_run(const RaceAccess& a, const CellArrays& arrays, u64 k);
 
 /// Reports a race at an address, which is an offset in shared memory.
 void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlier, bool benign);

@@ -2,90 +2,118 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
 #include <sys/mman.h>
 
 namespace lode::emulator::exec {
+namespace {
 
-Track& Track::operator=(Track&& from) noexcept {
-    drop();
-    count_ = from.count_;
-    rows_ = from.rows_;
-    stamps_ = from.stamps_.exchange(nullptr);
-    return *this;
+/// Zeros that take memory only where they are written; nullptr if there is no address space.
+void* map_zeros(u64 bytes) noexcept {
+    void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return made == MAP_FAILED ? nullptr : made;
 }
 
-void Track::drop() noexcept {
-    std::free(stamps_.exchange(nullptr));
+}  // namespace
+
+CellArrays CellArrays::in(CellRow* its_rows, u64 row_count, void* singles) noexcept {
+    CellArrays arrays{its_rows, {}, {}};
+    const u64 granules = row_count * Track::row_granules;
+    auto* const stamps = static_cast<Stamp*>(singles);
+    auto* const sites = reinterpret_cast<Site*>(stamps + 3 * granules);
+    for (u32 track = 0; track < 3; ++track) {
+        arrays.stamps[track] = stamps + track * granules;
+        arrays.sites[track] = sites + track * granules;
+    }
+    return arrays;
 }
 
-void Track::attach(CellRow* rows, u32 count) noexcept {
-    drop();
-    rows_ = rows;
-    count_ = count;
+CellArrays CellArrays::from(u64 row) const noexcept {
+    const u64 k = row * Track::row_granules;
+    CellArrays rest{rows + row, {}, {}};
+    for (u32 track = 0; track < 3; ++track) {
+        rest.stamps[track] = stamps[track] + k;
+        rest.sites[track] = sites[track] + k;
+    }
+    return rest;
+}
+
+LODE_RACES_BY_DESIGN void CellArrays::raise(u32 track, u64 row, u64 word) const noexcept {
+    u64 now = __atomic_load_n(&rows[row].words[track], __ATOMIC_ACQUIRE);
+    if (!Track::is_single(now)) {
+        const u64 k = row * Track::row_granules;
+        const Stamp first = now & (now - 1);
+        const u32 shift = now == 0 ? 63 : 3 - static_cast<u32>(std::countr_zero(now));
+        for (u32 j = 0; j < Track::row_granules; ++j)
+            stamps[track][k + j] = first + (u64{j} >> shift);
+        for (u32 j = 0; j < Track::row_granules; ++j)
+            __atomic_store_n(&sites[track][k + j], rows[row].sites[track], __ATOMIC_RELAXED);
+        now = Track::single_of(first);
+    }
+    __atomic_store_n(&rows[row].words[track], std::max(now, word), __ATOMIC_RELEASE);
+}
+
+void Track::attach(const CellArrays& arrays, u32 row_count) noexcept {
+    arrays_ = arrays;
+    row_count_ = row_count;
 }
 
 void Track::clear() noexcept {
-    for (u32 row = 0; row < count_; ++row)
-        rows_[row].words[which_] = 0;
+    for (u32 row = 0; row < row_count_; ++row)
+        arrays_.rows[row].words[which_] = 0;
 }
 
-void Track::make() {
-    void* const made =
-        std::calloc(std::size_t{count_} * row_granules, sizeof(Stamp) + sizeof(Site));
-    if (made == nullptr) throw std::bad_alloc();
-    Stamp* none = nullptr;
-    // Another worker may have been quicker.
-    if (!stamps_.compare_exchange_strong(none, static_cast<Stamp*>(made))) std::free(made);
+void Cells::Unmap::operator()(void* memory) const noexcept {
+    munmap(memory, bytes);
 }
 
-LODE_RACES_BY_DESIGN void Track::expand(u32 row) {
-    if (stamps_.load(std::memory_order_acquire) == nullptr) make();
-    const u64 word = this->word(row);
-    if (word == single) return;
-    Stamp* const to = stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
-    Site* const its_sites = sites() + std::size_t{row} * row_granules;
-    const Stamp first = word & (word - 1);
-    const u32 shift = word == 0 ? 63 : 3 - static_cast<u32>(std::countr_zero(word));
-    for (u32 k = 0; k < row_granules; ++k)
-        to[k] = first + (u64{k} >> shift);
-    std::fill_n(its_sites, row_granules, rows_[row].sites[which_]);
-    __atomic_store_n(&rows_[row].words[which_], single, __ATOMIC_RELEASE);
+void Cells::attach_tracks() noexcept {
+    for (Track* const track : {&write, &first, &last})
+        track->attach(arrays, (count + Track::row_granules - 1) / Track::row_granules);
 }
 
 void Cells::reset(u32 bytes, u32 its_shift) {
     const u32 granules = (bytes + (1u << its_shift) - 1) >> its_shift;
-    if (granules <= count && its_shift == shift) {
+    if (own_ != nullptr && granules <= count && its_shift == shift) {
         for (Track* const track : {&write, &first, &last})
             track->clear();
         return;
     }
+    const u64 rows = (u64{granules} + Track::row_granules - 1) / Track::row_granules;
+    const u64 row_room = rows * sizeof(CellRow);
+    const u64 room = std::max<u64>(1, row_room + rows * CellArrays::single_bytes);
+    void* const made = map_zeros(room);
+    if (made == nullptr) throw std::bad_alloc();
+    own_ = {made, Unmap{room}};
     count = granules;
     shift = its_shift;
-    const u32 row_count = (granules + Track::row_granules - 1) / Track::row_granules;
-    own_rows = std::make_unique<CellRow[]>(row_count);
-    rows = own_rows.get();
-    for (Track* const track : {&write, &first, &last})
-        track->attach(rows, row_count);
+    arrays =
+        CellArrays::in(static_cast<CellRow*>(made), rows, static_cast<std::byte*>(made) + row_room);
+    attach_tracks();
 }
 
-void Cells::attach(CellRow* its_rows, u32 bytes) {
+void Cells::attach(const CellArrays& its_arrays, u32 bytes) noexcept {
+    own_.reset();
     shift = 2;
     count = bytes / 4;
-    rows = its_rows;
-    for (Track* const track : {&write, &first, &last})
-        track->attach(rows, count / Track::row_granules);
+    arrays = its_arrays;
+    attach_tracks();
 }
 
-void Cells::refine(const Cells& from) {
+void Cells::refine(const Cells& from, Stamp oldest) noexcept {
     const u32 step = from.shift - shift;
     const auto copy = [&](Track& to, const Track& track) {
-        for (u32 k = 0; k < count; ++k) {
-            const u32 at = std::min(k >> step, from.count - 1);
-            if (const Stamp stamp = track.at(at)) to.set(k, stamp, track.site_at(at));
+        for (u32 at = 0; at < from.count; ++at) {
+            const u64 word = track.word(at / Track::row_granules);
+            if (Track::is_older(word, oldest)) continue;
+            const Stamp stamp = track.at(at);
+            if (stamp == 0) continue;
+            const u32 end = std::min((at + 1) << step, count);
+            for (u32 k = at << step; k < end; ++k)
+                to.set(k, stamp, track.site_at(at));
         }
     };
     copy(write, from.write);
@@ -96,30 +124,42 @@ void Cells::refine(const Cells& from) {
 void Cells::refine() {
     Cells fine;
     fine.reset(count << shift, 0);
-    fine.refine(*this);
-    shift = 0;
-    count = fine.count;
-    write = std::move(fine.write);
-    first = std::move(fine.first);
-    last = std::move(fine.last);
-    rows = fine.rows;
-    own_rows = std::move(fine.own_rows);
+    fine.refine(*this, 1);
+    *this = std::move(fine);
 }
 
 GlobalCells::GlobalCells(u64 first, u64 bytes)
     : first_(first),
-      bytes_(bytes / page_bytes * page_bytes),
       pages_((bytes + page_bytes - 1) / page_bytes),
       directories_((pages_ + directory_pages - 1) / directory_pages) {
-    if (bytes_ == 0) return;
-    void* const made = mmap(nullptr, bytes_ / row_bytes * sizeof(CellRow), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made != MAP_FAILED) rows_ = static_cast<CellRow*>(made);
+    const u64 whole = bytes / page_bytes * page_bytes;
+    if (whole == 0) return;
+    rows_ = static_cast<CellRow*>(map_zeros(whole / row_bytes * sizeof(CellRow)));
+    if (rows_ == nullptr) return;
+    covered_ = whole;
+    regions_ = std::vector<std::atomic<void*>>((whole + region_bytes - 1) / region_bytes);
 }
 
 GlobalCells::~GlobalCells() {
     release();
-    if (rows_ != nullptr) munmap(rows_, bytes_ / row_bytes * sizeof(CellRow));
+    for (u64 k = 0; k < regions_.size(); ++k)
+        if (void* const singles = regions_[k].load(); is_mapped(singles))
+            munmap(singles, region_size(k));
+    if (rows_ != nullptr) munmap(rows_, covered_ / row_bytes * sizeof(CellRow));
+}
+
+u64 GlobalCells::region_size(u64 number) const noexcept {
+    const u64 bytes = std::min(region_bytes, covered_ - number * region_bytes);
+    return bytes / row_bytes * CellArrays::single_bytes;
+}
+
+void* GlobalCells::map_region(u64 number) {
+    const std::lock_guard lock(mutex_);
+    if (void* const singles = regions_[number].load()) return singles;
+    void* made = map_zeros(region_size(number));
+    if (made == nullptr) made = no_room();
+    regions_[number].store(made, std::memory_order_release);
+    return made;
 }
 
 void GlobalCells::release() noexcept {
@@ -127,7 +167,10 @@ void GlobalCells::release() noexcept {
         delete directory.exchange(nullptr);
     }
     made_bytes_ = 0;
-    if (rows_ != nullptr) madvise(rows_, bytes_ / row_bytes * sizeof(CellRow), MADV_DONTNEED);
+    if (rows_ != nullptr) madvise(rows_, covered_ / row_bytes * sizeof(CellRow), MADV_DONTNEED);
+    for (u64 k = 0; k < regions_.size(); ++k)
+        if (void* const singles = regions_[k].load(); is_mapped(singles))
+            madvise(singles, region_size(k), MADV_DONTNEED);
 }
 
 u64 GlobalCells::begin(u64 blocks) {
@@ -137,12 +180,16 @@ u64 GlobalCells::begin(u64 blocks) {
         release();
         next_block_ = 1;
     }
-    const u64 first = next_block_;
+    launch_ = next_block_;
     next_block_ += blocks;
-    return first;
+    return launch_;
 }
 
 Cells* GlobalCells::make(u64 number, bool fine) {
+    const u64 first = first_ + number * page_bytes;
+    CellRow* const rows = rows_at(first, page_bytes);
+    const Region region = rows != nullptr ? region_of(first) : Region{};
+    const bool is_apart = region.bytes == 0;  // The page's coarse cells have arrays of their own.
     const std::lock_guard lock(mutex_);
     std::atomic<Directory*>& slot = directories_[number / directory_pages];
     Directory* directory = slot.load();
@@ -151,28 +198,38 @@ Cells* GlobalCells::make(u64 number, bool fine) {
         slot.store(directory, std::memory_order_release);
     }
     Page& page = directory->pages[number % directory_pages];
-    const Cells* now = page.cells.load();
-    if (now != nullptr && (!fine || now->shift == 0)) return page.cells.load();
-    CellRow* const its_rows = rows_at(first_ + number * page_bytes, page_bytes);
-    // Rows that are kept one by one take more, up to 27 and 7 times.
-    made_bytes_ += std::size_t{page_bytes} * (fine ? 27u : 7u);
-    if (now == nullptr && its_rows != nullptr) {
-        page.coarse.attach(its_rows, page_bytes);
-        now = &page.coarse;
-    } else if (now == nullptr && !fine) {
-        page.coarse.reset(page_bytes, 2);
-        now = &page.coarse;
+    Cells* const now = page.cells.load();
+    const bool is_fine = now != nullptr && now->shift == 0;
+    if (now != nullptr && is_fine == fine) return now;
+    const auto mark = [&](bool elsewhere) LODE_RACES_BY_DESIGN {
+        for (u32 row = 0; rows != nullptr && row < page_bytes / row_bytes; ++row)
+            rows[row] = CellRow{{}, {}, elsewhere};
+    };
+    if (page.coarse.count == 0) {
+        // Rows that are kept one by one take more, up to 7 and 27 times.
+        made_bytes_ += u64{page_bytes} * 7;
+        if (is_apart) {
+            page.coarse.reset(page_bytes, 2);
+            mark(true);
+        } else {
+            page.coarse.attach(region.arrays.from((first - region.first) / row_bytes), page_bytes);
+        }
     }
-    Cells& made = fine ? page.fine : page.coarse;
     if (fine) {
-        made.reset(page_bytes, 0);
+        if (page.fine.count == 0) made_bytes_ += u64{page_bytes} * 27;
+        page.fine.reset(page_bytes, 0);
         // Others may still write to the coarse cells, whose latest accesses are then lost.
-        if (now != nullptr) made.refine(*now);
-        for (u32 row = 0; its_rows != nullptr && row < page_bytes / row_bytes; ++row)
-            its_rows[row].elsewhere = true;
+        page.fine.refine(page.coarse, launch_ << stamp_block_shift);
+        mark(true);
+        page.fine_launch = launch_;
+    } else if (is_fine) {
+        // Only earlier launches have accessed bytes.
+        if (is_apart) page.coarse.reset(page_bytes, 2);
+        mark(is_apart);
     }
-    page.cells.store(&made, std::memory_order_release);
-    return &made;
+    Cells* const made = fine ? &page.fine : &page.coarse;
+    page.cells.store(made, std::memory_order_release);
+    return made;
 }
 
 }  // namespace lode::emulator::exec

@@ -4,14 +4,16 @@
 
 #include "emulator/decode/op.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 /// Workers read and write the cells of global memory without synchronisation: a lost stamp misses a
-/// race at most.
+/// race at most. What is inlined always is as the function that it is inlined into.
 #define LODE_RACES_BY_DESIGN __attribute__((no_sanitize("thread")))
 
 namespace lode::emulator::exec {
@@ -85,13 +87,46 @@ struct alignas(32) CellRow {
 };
 static_assert(sizeof(CellRow) == 32);
 
+/// The granules of a range of memory, in rows of 16: for each of three tracks a word for a row, and
+/// the stamps and sites of rows that are kept one by one.
+struct CellArrays {
+    CellRow* rows = nullptr;
+    Stamp* stamps[3] = {};
+    Site* sites[3] = {};
+
+    /// Bytes of stamps and sites for a row.
+    static constexpr u64 single_bytes = u64{3} * 16 * (sizeof(Stamp) + sizeof(Site));
+
+    /// With the stamps and sites of so many rows in a block of `rows * single_bytes`.
+    static CellArrays in(CellRow* its_rows, u64 row_count, void* singles) noexcept;
+    [[nodiscard]] CellArrays from(u64 row) const noexcept;
+    /// Makes a row of a track one whose stamps are kept one by one, and its word at least `word`.
+    void open(u32 track, u64 row, u64 word) const noexcept {
+        if (__atomic_load_n(&rows[row].words[track], __ATOMIC_ACQUIRE) < word) [[unlikely]]
+            raise(track, row, word);
+    }
+
+private:
+    void raise(u32 track, u64 row, u64 word) const noexcept;
+};
+
 /// One stamp for each granule of a range of memory. Granules are in rows of 16; usually the lanes
 /// of a warp have accessed a whole row in order, and then one word stands for its 16 stamps.
 class Track {
 public:
     static constexpr u32 row_granules = 16;
-    /// The word of a row whose stamps are kept one by one. Other words aren't negative.
-    static constexpr u64 single = ~u64{0};
+    /// In the word of a row whose stamps are kept one by one, above a limit of their age: none of
+    /// them is as late as the lowest stamp of a later time than the limit's.
+    static constexpr u64 single = u64{1} << 63;
+    static constexpr bool is_single(u64 word) { return (word & single) != 0; }
+    /// Whether all stamps of a row are below `end`, the lowest stamp of some time or block.
+    static constexpr bool is_older(u64 word, Stamp end) { return (word & ~single) < end; }
+    /// The word of a row kept one by one with this stamp, if no other one is later.
+    static constexpr u64 single_of(Stamp stamp) {
+        constexpr u64 time_bits = ~u64{0} << stamp_time_shift;
+        const Stamp when = stamp_is_second_write(stamp) ? strong_write_of(stamp) : stamp;
+        return single | (when & time_bits);
+    }
 
     /// The word of a row whose granule k has the stamp first + (k >> shift). The first thread of
     /// such a row is a multiple of 16 >> shift, which leaves room for a bit that marks the shift.
@@ -102,43 +137,34 @@ public:
         return (word & (word - 1)) + (k >> (3 - std::countr_zero(word)));
     }
 
-    /// `which`: the place of the track's words in a row.
+    /// `which`: the track's number in the arrays.
     explicit Track(u32 which) noexcept : which_(which) {}
-    ~Track() { drop(); }
-    Track(const Track&) = delete;
-    Track& operator=(const Track&) = delete;
-    Track(Track&&) = delete;
-    /// Takes the rows of a track of the same place.
-    Track& operator=(Track&& from) noexcept;
 
-    /// The rows of `count` times 16 granules, which live longer.
-    void attach(CellRow* rows, u32 count) noexcept;
+    void attach(const CellArrays& arrays, u32 row_count) noexcept;
     void clear() noexcept;
 
     [[nodiscard]] LODE_RACES_BY_DESIGN u64 word(u32 row) const noexcept {
-        return __atomic_load_n(&rows_[row].words[which_], __ATOMIC_ACQUIRE);
+        return __atomic_load_n(&arrays_.rows[row].words[which_], __ATOMIC_ACQUIRE);
     }
     [[nodiscard]] LODE_RACES_BY_DESIGN Stamp at(u32 k) const noexcept {
         const u64 word = this->word(k / row_granules);
-        if (word == single) return stamps_.load(std::memory_order_relaxed)[k];
-        return stamp_in(word, k % row_granules);
+        return is_single(word) ? stamps()[k] : stamp_in(word, k % row_granules);
     }
     [[nodiscard]] LODE_RACES_BY_DESIGN Site site_at(u32 k) const noexcept {
         const u32 row = k / row_granules;
-        return word(row) == single ? sites()[k] : rows_[row].sites[which_];
+        return is_single(word(row)) ? sites()[k] : arrays_.rows[row].sites[which_];
     }
     /// The stamps of a row that are kept one by one.
     [[nodiscard]] const Stamp* stamps(u32 row) const noexcept {
-        return stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
+        return stamps() + std::size_t{row} * row_granules;
     }
     LODE_RACES_BY_DESIGN void set_row(u32 row, u64 word, Site site) noexcept {
-        rows_[row].sites[which_] = site;
-        __atomic_store_n(&rows_[row].words[which_], word, __ATOMIC_RELEASE);
+        arrays_.rows[row].sites[which_] = site;
+        __atomic_store_n(&arrays_.rows[row].words[which_], word, __ATOMIC_RELEASE);
     }
-    LODE_RACES_BY_DESIGN void set(u32 k, Stamp stamp, Site site) {
-        const u32 row = k / row_granules;
-        if (word(row) != single) expand(row);
-        stamps_.load(std::memory_order_relaxed)[k] = stamp;
+    LODE_RACES_BY_DESIGN void set(u32 k, Stamp stamp, Site site) noexcept {
+        arrays_.open(which_, k / row_granules, single_of(stamp));
+        stamps()[k] = stamp;
         sites()[k] = site;
     }
     /// The stamps and sites of a row, for changes.
@@ -147,42 +173,28 @@ public:
         Site* sites;
     };
     /// Those of all rows, of which only those kept one by one have a meaning.
-    [[nodiscard]] Row all() {
-        if (stamps_.load(std::memory_order_acquire) == nullptr) make();
-        return {stamps_.load(std::memory_order_relaxed), sites()};
-    }
-    /// Makes a row one whose stamps are kept one by one.
-    void split(u32 row) {
-        if (word(row) != single) expand(row);
-    }
-    [[nodiscard]] Row open(u32 row) {
-        if (word(row) != single) expand(row);
+    [[nodiscard]] Row all() const noexcept { return {stamps(), sites()}; }
+    /// Makes a row one whose stamps are kept one by one, for stamps of the time of this one.
+    [[nodiscard]] Row open(u32 row, Stamp stamp) noexcept {
+        arrays_.open(which_, row, single_of(stamp));
         const std::size_t at = std::size_t{row} * row_granules;
-        return {stamps_.load(std::memory_order_relaxed) + at, sites() + at};
+        return {stamps() + at, sites() + at};
     }
 
 private:
-    void drop() noexcept;
-    void make();
-    void expand(u32 row);
-    [[nodiscard]] Site* sites() const noexcept {
-        return reinterpret_cast<Site*>(stamps_.load(std::memory_order_relaxed) +
-                                       std::size_t{count_} * row_granules);
-    }
+    [[nodiscard]] Stamp* stamps() const noexcept { return arrays_.stamps[which_]; }
+    [[nodiscard]] Site* sites() const noexcept { return arrays_.sites[which_]; }
 
     u32 which_;
-    u32 count_ = 0;
-    CellRow* rows_ = nullptr;
-    /// The stamps of all granules, then their sites; made when the first row needs it.
-    std::atomic<Stamp*> stamps_{nullptr};
+    u32 row_count_ = 0;
+    CellArrays arrays_;
 };
 
 /// The granules of a range of memory.
 struct Cells {
     u32 shift = 2;  ///< A granule has 1 << shift bytes.
     u32 count = 0;
-    CellRow* rows = nullptr;
-    std::unique_ptr<CellRow[]> own_rows;  ///< Unless they belong to others.
+    CellArrays arrays;
     Track write{0};
     /// The first read since the write that nothing orders before others; or a covered write.
     Track first{1};
@@ -190,21 +202,32 @@ struct Cells {
     /// where `write` has the first.
     Track last{2};
 
-    /// Empty cells for `bytes`.
+    /// Empty cells for `bytes`, in arrays of their own.
     void reset(u32 bytes, u32 its_shift);
-    /// Cells of 4 bytes in rows of others, which are as they are.
-    void attach(CellRow* its_rows, u32 bytes);
-    /// Copies cells with larger granules.
-    void refine(const Cells& from);
+    /// Cells of 4 bytes in arrays of others, which are as they are.
+    void attach(const CellArrays& its_arrays, u32 bytes) noexcept;
+    /// Copies cells with larger granules, but not rows whose word is older than `oldest`.
+    void refine(const Cells& from, Stamp oldest) noexcept;
     /// Makes the granules smaller.
     void refine();
+
+private:
+    struct Unmap {
+        u64 bytes;
+        void operator()(void* memory) const noexcept;
+    };
+    void attach_tracks() noexcept;
+    std::unique_ptr<void, Unmap> own_;  ///< Memory of the arrays, unless they belong to others.
 };
 
-/// The shadow of an arena of global memory. Its rows are one array, of which the system commits
-/// what is accessed; pages with more than that are made when an access needs them.
+/// The shadow of an arena of global memory. Its rows are one array, and the stamps and sites of a
+/// region another; the system commits what is accessed. The cells of a page are made when an access
+/// needs them.
 class GlobalCells {
 public:
     static constexpr u32 page_bytes = 4096;
+    static constexpr u32 row_bytes = 4 * Track::row_granules;
+    static constexpr u64 region_bytes = u64{1} << 32;
 
     GlobalCells(u64 first, u64 bytes);
     ~GlobalCells();
@@ -217,46 +240,86 @@ public:
     /// The rows from that of an address on, if the `bytes` there are inside the arena.
     [[nodiscard]] CellRow* rows_at(u64 address, u32 bytes) const noexcept {
         const u64 at = address - first_;
-        if (rows_ == nullptr || at >= bytes_ || bytes > bytes_ - at) return nullptr;
+        if (at >= covered_ || bytes > covered_ - at) return nullptr;
         return rows_ + at / row_bytes;
     }
+    /// Part of the arena, and its arrays: of granules of 4 bytes, but for rows that are elsewhere.
+    struct Region {
+        u64 first = 0;
+        u64 bytes = 0;
+        CellArrays arrays;
+    };
+    /// The region of an address. Without bytes if there are no arrays for it.
+    [[nodiscard]] Region region_of(u64 address) {
+        const u64 number = (address - first_) / region_bytes;
+        if (number >= regions_.size()) return {};
+        void* singles = regions_[number].load(std::memory_order_acquire);
+        if (singles == nullptr) singles = map_region(number);
+        if (singles == no_room()) return {};
+        const u64 first = first_ + number * region_bytes;
+        const u64 bytes = std::min(region_bytes, first_ + covered_ - first);
+        return {first, bytes,
+                CellArrays::in(rows_ + number * (region_bytes / row_bytes), bytes / row_bytes,
+                               singles)};
+    }
+    /// Counts rows of single tracks that have got stamps.
+    void count_rows(u32 rows) noexcept {
+        if (rows != 0) made_bytes_.fetch_add(rows * (CellArrays::single_bytes / 3));
+    }
     /// The cells of the page that contains an address; nullptr outside of the arena. `fine`: with
-    /// granules of one byte.
+    /// granules of one byte, which the page has until the end of the launch.
     [[nodiscard]] Cells* find(u64 address, bool fine) {
-        const u64 page = (address - first_) / page_bytes;
-        if (page >= pages_) return nullptr;
+        const u64 number = (address - first_) / page_bytes;
+        if (number >= pages_) return nullptr;
         Directory* const directory =
-            directories_[page / directory_pages].load(std::memory_order_acquire);
+            directories_[number / directory_pages].load(std::memory_order_acquire);
         if (directory != nullptr) [[likely]] {
-            Cells* const cells =
-                directory->pages[page % directory_pages].cells.load(std::memory_order_acquire);
-            if (cells != nullptr && (!fine || cells->shift == 0)) [[likely]]
+            Page& page = directory->pages[number % directory_pages];
+            Cells* const cells = page.cells.load(std::memory_order_acquire);
+            if (cells != nullptr && cells->shift != 0 && !fine) [[likely]]
                 return cells;
+            if (cells != nullptr && cells->shift == 0) {
+                const bool is_used = page.fine_launch.load(std::memory_order_relaxed) == launch_;
+                if (is_used) return cells;
+                if (fine) {
+                    page.fine_launch.store(launch_, std::memory_order_relaxed);
+                    return cells;
+                }
+            }
         }
-        return make(page, fine);
+        return make(number, fine);
     }
 
 private:
     static constexpr u32 directory_pages = 512;
     struct Page {
         std::atomic<Cells*> cells{nullptr};
+        std::atomic<u64> fine_launch{0};  ///< The last one that accessed bytes here.
         Cells coarse, fine;
     };
     struct Directory {
         Page pages[directory_pages];
     };
     Cells* make(u64 number, bool fine);
+    [[nodiscard]] void* map_region(u64 number);
+    /// In place of a region's arrays: there is no address space for them.
+    [[nodiscard]] void* no_room() noexcept { return &mutex_; }
+    [[nodiscard]] u64 region_size(u64 number) const noexcept;
+    [[nodiscard]] bool is_mapped(void* singles) noexcept {
+        return singles != nullptr && singles != no_room();
+    }
     void release() noexcept;
 
-    static constexpr u32 row_bytes = 4 * Track::row_granules;
     u64 first_ = 0;
-    u64 bytes_ = 0;
     u64 pages_ = 0;
-    CellRow* rows_ = nullptr;  ///< Null if there is no address space for them.
+    u64 covered_ = 0;  ///< Bytes that have rows; 0 if there is no address space for them.
+    CellRow* rows_ = nullptr;
     u64 next_block_ = 1;
-    std::mutex mutex_;  ///< Guards the making of pages.
+    u64 launch_ = 0;    ///< The first block of the current launch.
+    std::mutex mutex_;  ///< Guards the making of pages and regions.
     std::vector<std::atomic<Directory*>> directories_;
-    u64 made_bytes_ = 0;
+    std::vector<std::atomic<void*>> regions_;  ///< The stamps and sites of each.
+    std::atomic<u64> made_bytes_{0};
 };
 
 }  // namespace lode::emulator::exec

@@ -180,9 +180,8 @@ template <bool shared>
 LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piece,
                                            const Past& past) {
     const u64 word = track.word(piece.row);
-    if (word == Track::single) [[unlikely]] {
-        return stamps_plain<shared>(track.stamps(piece.row), piece, past);
-    }
+    if (past.has(word)) return true;
+    if (Track::is_single(word)) return stamps_plain<shared>(track.stamps(piece.row), piece, past);
     // All its stamps have the same time. The marker is in the bits of the thread.
     if (plain<shared>(word, nobody, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
@@ -197,19 +196,19 @@ LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piec
 
 LODE_RACES_BY_DESIGN inline void record(Track& track, const Piece& piece, Site site) {
     if (piece.word != Track::single) return track.set_row(piece.row, piece.word, site);
-    set_stamps(track.open(piece.row), piece, site);
+    set_stamps(track.open(piece.row, piece.own), piece, site);
 }
 
 /// Like record(), for the last reads of a row: one that is kept granule by granule stays so, as
 /// readers that aren't aligned to rows alternate with others.
 LODE_RACES_BY_DESIGN inline void record_last(Track& track, Piece piece, Site site) {
-    if (track.word(piece.row) == Track::single) piece.word = Track::single;
+    if (Track::is_single(track.word(piece.row))) piece.word = Track::single;
     record(track, piece, site);
 }
 
 /// Whether a row's stamps are one word, and none of them is by the thread that has the piece's.
 [[gnu::always_inline]] inline bool is_others(u64 word, const Piece& piece) {
-    if (word == Track::single || word == 0) return false;
+    if (Track::is_single(word) || word == 0) return false;
     if (((word ^ piece.own) & stamp_thread_bits) / lanes != 0) return true;  // Another warp's.
     // Both count threads by granules, from different ones.
     constexpr u64 marker = 8;
@@ -224,8 +223,8 @@ LODE_RACES_BY_DESIGN inline void record_reads(const RaceAccess& a, Cells& cells,
     if (all_plain<shared>(cells.first, piece, a.past)) return record(cells.first, piece, a.site);
     if (is_others(cells.first.word(piece.row), piece))
         return record_last(cells.last, piece, a.site);
-    add_reads<shared>(cells.first.open(piece.row), cells.last.open(piece.row), piece, a.past,
-                      a.site);
+    add_reads<shared>(cells.first.open(piece.row, piece.own), cells.last.open(piece.row, piece.own),
+                      piece, a.past, a.site);
 }
 
 /// The piece by the other half of the warp.
@@ -295,8 +294,11 @@ struct Quick {
 
     template <bool shared>
     [[nodiscard]] bool fine(u64 word, u64 mine) const {
-        return (word != Track::single) &
-               (plain<shared>(word, nobody, past) | (((word ^ mine) & stamp_thread_bits) == 0));
+        // Neither of the latter is true of a row kept stamp by stamp, whose word is negative.
+        const bool is_mine = ((word ^ mine) & stamp_thread_bits) == 0;
+        const auto when = static_cast<i64>(word);
+        const bool is_own_past = !shared & (when >= past.lo) & (when < past.end);
+        return past.has(word) | is_own_past | is_mine;
     }
 };
 
@@ -320,9 +322,9 @@ template <bool shared, bool writes, u32 shift>
             good &= q.fine<shared>(first, mine);
             good &= q.fine<shared>(words[k][2], mine);
         } else {
-            const bool other = (first != Track::single) & (first != 0) &
-                               (((first ^ mine) & stamp_thread_bits) / lanes != 0) &
-                               (words[k][2] != Track::single);
+            const bool whole = !Track::is_single(first | words[k][2]);
+            const bool other =
+                whole & (first != 0) & (((first ^ mine) & stamp_thread_bits) / lanes != 0);
             good &= q.fine<shared>(first, mine) | other;
         }
     });
@@ -340,11 +342,11 @@ template <bool shared, bool writes, u32 shift>
 template <bool shared>
 LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cells& cells, u32 k) {
     const u32 at = k / Track::row_granules;
-    if (row.words[1] != Track::single || row.words[2] != Track::single) return false;
-    const Stamp write = row.words[0] != Track::single ? row.words[0] : cells.write.at(k);
-    if (!plain<shared>(write, nobody, q.past)) return false;
-    const Track::Row first = cells.first.open(at);
-    const Track::Row last = cells.last.open(at);
+    if (!Track::is_single(row.words[1] & row.words[2])) return false;
+    const Stamp write = !Track::is_single(row.words[0]) ? row.words[0] : cells.write.at(k);
+    if (!q.past.has(row.words[0]) && !plain<shared>(write, nobody, q.past)) return false;
+    const Track::Row first = cells.first.open(at, q.own);
+    const Track::Row last = cells.last.open(at, q.own);
     const u32 j = k % Track::row_granules;
     if (plain<shared>(first.stamps[j], nobody, q.past)) {
         first.stamps[j] = q.own;
@@ -355,12 +357,37 @@ LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cell
     return true;
 }
 
-/// Whether a run of granules by a whole warp makes or finds rows that are kept stamp by stamp.
-bool is_by_stamps(const RaceAccess& a, const Place& place) {
-    if (place.index % Track::row_granules != 0) return true;
-    const Track& track = a.writes() ? place.cells->write : place.cells->first;
-    const u32 row = place.index / Track::row_granules;
-    return track.word(row) == Track::single && track.word(row + 1) == Track::single;
+/// Whether a run of words by a whole warp makes or finds rows that are kept stamp by stamp.
+bool is_by_stamps(const CellArrays& arrays, u64 k, bool writes) {
+    if (k % Track::row_granules != 0) return true;
+    const auto is_single = [&](u64 row) {
+        return Track::is_single(
+            __atomic_load_n(&arrays.rows[row].words[writes ? 0 : 1], __ATOMIC_ACQUIRE));
+    };
+    return is_single(k / Track::row_granules) && is_single(k / Track::row_granules + 1);
+}
+
+/// Records a whole warp's access to consecutive words, if it needs no closer look and isn't one for
+/// words of rows.
+bool record_words(const RaceAccess& a, u64 address) {
+    const auto record = [&]<bool shared>(const CellArrays& arrays, u64 k) {
+        // In global memory, whole rows become words again.
+        const bool wanted =
+            shared ? is_by_stamps(arrays, k, a.writes()) : k % Track::row_granules != 0;
+        return wanted && race_word_run<shared>(a, arrays, k);
+    };
+    if (a.shared) {
+        const Cells& cells = a.home.shared;
+        return cells.shift == 2 && record.operator()<true>(cells.arrays, address / 4);
+    }
+    constexpr u64 bytes = u64{4} * lanes;
+    const GlobalCells::Region region = a.c.launch->accesses->cells.region_of(address);
+    const u64 at = address - region.first;
+    if (region.bytes < bytes || at > region.bytes - bytes) return false;
+    for (u64 row = at / GlobalCells::row_bytes; row <= (at + bytes - 1) / GlobalCells::row_bytes;
+         ++row)
+        if (region.arrays.rows[row].elsewhere) return false;
+    return record.operator()<false>(region.arrays, at / 4);
 }
 
 void check_run(const RaceAccess& a, const Run& run) {
@@ -369,13 +396,12 @@ void check_run(const RaceAccess& a, const Run& run) {
     const u64 room =
         a.shared ? total : GlobalCells::page_bytes - run.address % GlobalCells::page_bytes;
     if (a.shared && run.address + total > a.c.shared_bytes) return;
+    const bool is_whole = !run.uniform && run.count == lanes && bytes == 4;
+    if (is_whole && record_words(a, run.address)) return;
     if (total <= room) {
         const Place place = place_of_cells(a, run.address, bytes);
         if (place.cells == nullptr) return;
         const u32 shift = place.cells->shift;
-        if (a.shared && !run.uniform && run.count == lanes && bytes == 4 && shift == 2 &&
-            is_by_stamps(a, place) && race_shared_run(a, place.index))
-            return;
         const auto granules = static_cast<u32>(total >> shift);
         const auto per_lane = static_cast<u32>(std::countr_zero(bytes >> shift));
         const bool fine = run.uniform ? record_uniform(a, place, granules, run)
@@ -386,12 +412,11 @@ void check_run(const RaceAccess& a, const Run& run) {
     alignas(32) u64 addresses[lanes] = {};
     for (u32 i = 0; i < run.count; ++i)
         addresses[run.lane + i] = run.address + (run.uniform ? 0 : u64{i} * bytes);
-    for (u32 i = 0; i < run.count; ++i)
-        check_lane(a, run.lane + i, addresses);
-    if (!run.twin) return;
-    std::copy_n(addresses, lanes / 2, addresses + lanes / 2);
-    for (u32 i = lanes / 2; i < lanes; ++i)
-        check_lane(a, i, addresses);
+    if (run.twin) std::copy_n(addresses, lanes / 2, addresses + lanes / 2);
+    const u32 count = run.twin ? lanes : run.count;
+    const u32 mask = (count == lanes ? all_lanes : (1u << count) - 1) << run.lane;
+    if (!a.shared) return race_global_lanes(a, addresses, mask);
+    each_lane(mask, [&](u32 i) { check_lane(a, i, addresses); });
 }
 
 }  // namespace
@@ -432,7 +457,7 @@ bool race_quick(WarpContext& c, const Op* op, u64 address) {
     if constexpr (shared) {
         Cells& cells = order.shared;
         if (cells.shift != 2 || address + total > c.shared_bytes) return false;
-        CellRow* const rows = cells.rows + address / row_bytes;
+        CellRow* const rows = cells.arrays.rows + address / row_bytes;
         if constexpr (uniform)
             return quick_uniform<true>(q, *rows, cells, static_cast<u32>(address / 4));
         else

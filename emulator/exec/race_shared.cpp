@@ -1,70 +1,20 @@
-// The race check of a block's own shared memory where warps don't access whole rows: lanes that
-// each access one granule, and runs that begin anywhere.
+// The race check where warps don't access whole rows of granules of 4 bytes: runs that begin
+// anywhere, and lanes that each access one granule of the block's own shared memory.
 #include "emulator/exec/race_access.hpp"
+#include "emulator/exec/race_lanes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 namespace lode::emulator::exec {
 
 namespace {
 
-/// The tracks of shared memory with granules of 4 bytes, and what decides about an access.
-class SharedTracks {
+/// The block's own shared memory, with granules of 4 bytes.
+class SharedTracks : public LaneTracks<true> {
 public:
     explicit SharedTracks(const RaceAccess& a)
-        : cells_(a.order.shared),
-          rows_(cells_.rows),
-          tracks_{cells_.write.all(), cells_.first.all(), cells_.last.all()},
-          end_(a.past.end),
-          site_(a.site) {
-        const WarpOrder& warp = a.order.warps[a.c.warp->index];
-        only_floor_ = !a.order.is_fine && warp.warp_floor <= warp.floor;
-    }
-
-    /// Whether the usual case applied, and the access is recorded.
-    template <bool writes>
-    [[nodiscard]] bool record(u32 k, Stamp own) {
-        const CellRow& row = rows_[k / Track::row_granules];
-        if (!is_plain(row, write, k, own)) return false;
-        if constexpr (writes) {
-            if (!is_plain(row, first, k, own) || !is_plain(row, last, k, own)) return false;
-            put(write, k, own);
-            return true;
-        }
-        if (is_plain(row, first, k, own)) {
-            put(first, k, own);
-            return true;
-        }
-        if (!only_floor_ || (stamp_in(row, first, k) & stamp_async) != 0) return false;
-        put(last, k, own);
-        return true;
-    }
-    /// Likewise for strong writes, such as atomics, of what only strong ones have accessed since.
-    /// Only where nothing but the floor of the block orders lanes.
-    [[nodiscard]] bool record_strong(u32 k, Stamp own) {
-        const CellRow& row = rows_[k / Track::row_granules];
-        if (row.words[write] != Track::single) return false;
-        constexpr u64 others = (~u64{0} << stamp_block_shift) | stamp_async | stamp_covered;
-        const Stamp before = tracks_[write].stamps[k];
-        const bool strong = (before & others) == stamp_gpu || (before & others) == stamp_cta;
-        const Stamp read = stamp_in(row, last, k);
-        if (!strong || !is_old(stamp_in(row, first, k))) return false;
-        const bool has_second = stamp_is_second_write(read);
-        const bool none_last = is_old(has_second ? strong_write_of(read) : read);
-        if (!none_last && !has_second) return false;
-        if (is_old(before) || ((before ^ own) & stamp_thread_bits) == 0) {
-            // A second write is at most as old as the first.
-            if (!none_last) return false;
-            put(write, k, own);
-            return true;
-        }
-        constexpr u64 warp = 0x3ff & ~u64{lanes - 1};
-        const bool is_nearer = ((own ^ before) & warp) == 0 && ((read ^ before) & warp) != 0;
-        if (none_last || !is_nearer) put(last, k, second_write(own));
-        return true;
-    }
+        : LaneTracks(a, a.order.shared.arrays), end_(a.past.end) {}
 
 #if defined(__AVX2__)
     /// Whether strong writes by all lanes change nothing: each granule has two of this time, by
@@ -88,8 +38,8 @@ public:
             u32 k[4];
             for (u32 j = 0; j < 4; ++j) {
                 k[j] = static_cast<u32>(addresses[i + j] / 4);
-                const __m256i row = _mm256_load_si256(
-                    reinterpret_cast<const __m256i*>(rows_ + k[j] / Track::row_granules));
+                const __m256i row =
+                    _mm256_load_si256(reinterpret_cast<const __m256i*>(&row_of(k[j])));
                 all_words = _mm256_and_si256(all_words, row);
                 young_words = _mm256_or_si256(young_words, _mm256_cmpgt_epi64(row, end));
             }
@@ -98,8 +48,8 @@ public:
                     static_cast<i64>(from[k[0]]), static_cast<i64>(from[k[1]]),
                     static_cast<i64>(from[k[2]]), static_cast<i64>(from[k[3]]));
             };
-            const __m256i w = four(tracks_[write].stamps);
-            const __m256i s = four(tracks_[last].stamps);
+            const __m256i w = four(stamps(write));
+            const __m256i s = four(stamps(last));
             const __m256i from_own = _mm256_xor_si256(w, writes);
             off = _mm256_or_si256(off, _mm256_or_si256(from_own, _mm256_xor_si256(s, seconds)));
             const auto in_one_warp = [&](__m256i differing) {
@@ -107,109 +57,73 @@ public:
             };
             near = _mm256_or_si256(near, _mm256_andnot_si256(in_one_warp(from_own),
                                                              in_one_warp(_mm256_xor_si256(w, s))));
-            young = _mm256_or_si256(young, _mm256_cmpgt_epi64(four(tracks_[first].stamps), end));
+            young = _mm256_or_si256(young, _mm256_cmpgt_epi64(four(stamps(first)), end));
         }
         off = _mm256_and_si256(off, _mm256_set1_epi64x(~i64{0x3ff}));
         const __m256i wrong = _mm256_or_si256(_mm256_or_si256(off, near), young);
-        const __m256i single = _mm256_cmpeq_epi8(all_words, _mm256_set1_epi8(-1));
+        const int single = _mm256_movemask_pd(_mm256_castsi256_pd(all_words));
         const auto track = [](__m256i of, u32 which) {
             return (static_cast<u32>(_mm256_movemask_epi8(of)) >> (8 * which)) & 0xff;
         };
-        static_assert(Track::single == ~u64{0} && offsetof(CellRow, words) == 0);
+        static_assert(Track::is_single(Track::single) && offsetof(CellRow, words) == 0);
         return _mm256_testz_si256(wrong, wrong) != 0 && track(young_words, first) == 0 &&
-               (track(single, write) & track(single, last)) == 0xff;
+               ((single >> write) & (single >> last) & 1) != 0;
     }
 #endif
 
-    /// Whether nothing but the floor of the block orders lanes.
-    [[nodiscard]] bool only_floor() const noexcept {
-        return only_floor_;
-    }
-
 private:
-    enum Which : u32 { write, first, last };
-
-    [[nodiscard]] Stamp stamp_in(const CellRow& row, Which which, u32 k) const {
-        const u64 word = row.words[which];
-        return word == Track::single ? tracks_[which].stamps[k] : word;
-    }
-    /// plain() of a granule's stamp.
-    [[nodiscard]] bool is_plain(const CellRow& row, Which which, u32 k, Stamp own) const {
-        Stamp stamp = row.words[which];
-        if (stamp == Track::single) {
-            stamp = tracks_[which].stamps[k];
-        } else if (static_cast<i64>(stamp) >= end_) {
-            stamp = Track::stamp_in(stamp, k % Track::row_granules);
-        }
-        return static_cast<i64>(stamp) < end_ || ((stamp ^ own) & stamp_same_bits) == 0;
-    }
-    void put(Which which, u32 k, Stamp own) {
-        if (rows_[k / Track::row_granules].words[which] != Track::single) [[unlikely]]
-            split(which, k / Track::row_granules);
-        tracks_[which].stamps[k] = own;
-        tracks_[which].sites[k] = site_;
-    }
-    void split(Which which, u32 row) {
-        (which == write ? cells_.write : which == first ? cells_.first : cells_.last).split(row);
-    }
-    [[nodiscard]] bool is_old(Stamp stamp) const {
-        return static_cast<i64>(stamp) < end_;
-    }
-
-    Cells& cells_;
-    CellRow* rows_;
-    std::array<Track::Row, 3> tracks_;
     i64 end_;
-    Site site_;
-    bool only_floor_ = false;
 };
 
 #if defined(__AVX2__)
 
 /// 32 granules of a track that a warp's lanes access in order.
-class Lanes {
+class LaneStamps {
 public:
-    Lanes(Track& track, u32 k)
-        : track_(track),
+    LaneStamps(const CellArrays& arrays, u32 which, u64 k)
+        : arrays_(arrays),
+          which_(which),
           k_(k),
           from_(k / Track::row_granules),
           to_((k + lanes - 1) / Track::row_granules) {}
 
     /// Whether words show that no stamp needs a closer look.
-    [[nodiscard]] bool words_are_plain(i64 end) const {
-        bool plain = true;
-        for (u32 row = from_; row <= to_; ++row) {
-            const u64 word = track_.word(row);
-            plain = plain && word != Track::single && static_cast<i64>(word) < end;
+    template <bool shared>
+    [[nodiscard]] bool words_are_plain(const Past& past) const {
+        bool fine = true;
+        for (u64 row = from_; row <= to_; ++row) {
+            const u64 word = __atomic_load_n(&arrays_.rows[row].words[which_], __ATOMIC_ACQUIRE);
+            fine = fine && (past.has(word) ||
+                            (!Track::is_single(word) && plain<shared>(word, nobody, past)));
         }
-        return plain;
+        return fine;
     }
-    /// Makes the rows ones that are kept stamp by stamp, which the following need.
-    void open() {
-        all_ = track_.all();
-        for (u32 row = from_; row <= to_; ++row)
-            track_.split(row);
+    /// Makes the rows ones that are kept stamp by stamp, for those of the time of this one. The
+    /// following need that.
+    void open(Stamp stamp) const {
+        for (u64 row = from_; row <= to_; ++row)
+            arrays_.open(which_, row, Track::single_of(stamp));
     }
-    [[nodiscard]] __m256i stamps(u32 q) const {
+    [[nodiscard]] LODE_RACES_BY_DESIGN __m256i stamps(u32 q) const {
         return _mm256_loadu_si256(
-            reinterpret_cast<const __m256i*>(all_.stamps + k_ + std::size_t{4} * q));
+            reinterpret_cast<const __m256i*>(arrays_.stamps[which_] + k_ + std::size_t{4} * q));
     }
-    void put(u32 q, __m256i stamps) const {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(all_.stamps + k_ + std::size_t{4} * q),
-                            stamps);
+    LODE_RACES_BY_DESIGN void put(u32 q, __m256i stamps) const {
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(arrays_.stamps[which_] + k_ + std::size_t{4} * q), stamps);
     }
     /// Sets the sites of the lanes whose bytes have their highest bits set.
-    void put_sites(__m256i which, Site site) const {
-        auto* const at = reinterpret_cast<__m256i*>(all_.sites + k_);
+    LODE_RACES_BY_DESIGN void put_sites(__m256i where, Site site) const {
+        auto* const at = reinterpret_cast<__m256i*>(arrays_.sites[which_] + k_);
         _mm256_storeu_si256(at,
                             _mm256_blendv_epi8(_mm256_loadu_si256(at),
-                                               _mm256_set1_epi8(static_cast<char>(site)), which));
+                                               _mm256_set1_epi8(static_cast<char>(site)), where));
     }
 
 private:
-    Track& track_;
-    u32 k_, from_, to_;
-    Track::Row all_{};
+    const CellArrays& arrays_;
+    u32 which_;
+    u64 k_, from_, to_;
 };
 
 /// A byte for each lane, from eight vectors of four lanes that are all ones or zeros.
@@ -230,6 +144,7 @@ __m256i bytes_of(const __m256i* quads) {
 }
 
 /// A run's own stamps, four by four, and the comparison of a track with them.
+template <bool shared>
 struct OwnStamps {
     explicit OwnStamps(const RaceAccess& a)
         : own(_mm256_add_epi64(_mm256_set1_epi64x(static_cast<i64>(a.own)),
@@ -238,13 +153,16 @@ struct OwnStamps {
     [[nodiscard]] __m256i of(u32 q) const {
         return _mm256_add_epi64(own, _mm256_set1_epi64x(i64{4} * q));
     }
+    [[nodiscard]] __m256i are_plain(const LaneStamps& track, u32 q) const {
+        return plain_quad<shared>(track.stamps(q), of(q), past);
+    }
     /// Opens the track unless its words show it.
-    [[nodiscard]] bool all_plain(Lanes& track) const {
-        if (track.words_are_plain(past.end)) return true;
-        track.open();
+    [[nodiscard]] bool all_plain(const LaneStamps& track) const {
+        if (track.words_are_plain<shared>(past)) return true;
+        track.open(0);
         __m256i all = _mm256_set1_epi64x(-1);
         for (u32 q = 0; q < lanes / 4; ++q)
-            all = _mm256_and_si256(all, plain_quad<true>(track.stamps(q), of(q), past));
+            all = _mm256_and_si256(all, are_plain(track, q));
         return _mm256_movemask_epi8(all) == -1;
     }
 
@@ -258,27 +176,27 @@ struct OwnStamps {
 
 #if defined(__AVX2__)
 
-bool race_shared_run(const RaceAccess& a, u32 k) {
-    Cells& cells = a.order.shared;
-    const OwnStamps own(a);
-    Lanes write(cells.write, k);
-    Lanes first(cells.first, k);
-    Lanes last(cells.last, k);
+template <bool shared>
+bool race_word_run(const RaceAccess& a, const CellArrays& arrays, u64 k) {
+    const OwnStamps<shared> own(a);
+    const LaneStamps write(arrays, 0, k);
+    const LaneStamps first(arrays, 1, k);
+    const LaneStamps last(arrays, 2, k);
     if (!own.all_plain(write)) return false;
     const __m256i all = _mm256_set1_epi64x(-1);
     if (a.writes()) {
         if (!own.all_plain(first) || !own.all_plain(last)) return false;
-        write.open();
+        write.open(a.own);
         for (u32 q = 0; q < lanes / 4; ++q)
             write.put(q, own.of(q));
         write.put_sites(all, a.site);
         return true;
     }
-    first.open();
+    first.open(a.own);
     __m256i free[lanes / 4];
     __m256i every = all;
     for (u32 q = 0; q < lanes / 4; ++q) {
-        free[q] = plain_quad<true>(first.stamps(q), own.of(q), a.past);
+        free[q] = own.are_plain(first, q);
         every = _mm256_and_si256(every, free[q]);
     }
     if (_mm256_movemask_epi8(every) == -1) {
@@ -287,7 +205,7 @@ bool race_shared_run(const RaceAccess& a, u32 k) {
         first.put_sites(all, a.site);
         return true;
     }
-    last.open();
+    last.open(a.own);
     for (u32 q = 0; q < lanes / 4; ++q) {
         first.put(q, _mm256_blendv_epi8(first.stamps(q), own.of(q), free[q]));
         last.put(q, _mm256_blendv_epi8(own.of(q), last.stamps(q), free[q]));
@@ -300,38 +218,77 @@ bool race_shared_run(const RaceAccess& a, u32 k) {
 
 #else
 
-bool race_shared_run(const RaceAccess&, u32) {
+template <bool shared>
+bool race_word_run(const RaceAccess&, const CellArrays&, u64) {
     return false;
 }
 
 #endif
 
-void race_shared_lanes(const RaceAccess& a, const u64* addresses) {
+template bool race_word_run<false>(const RaceAccess&, const CellArrays&, u64);
+template bool race_word_run<true>(const RaceAccess&, const CellArrays&, u64);
+
+namespace {
+
+/// Weak accesses by single lanes to so many granules each.
+template <bool writes, u32 granules>
+void record_weak(const RaceAccess& a, const u64* addresses) {
+    const SharedTracks tracks(a);
+    const u32 shift = a.order.shared.shift;
+    const u32 bytes = a.noted.bytes;
+    const u64 end = a.c.shared_bytes;
+    each_lane(a.c.mask, [&](u32 i) {
+        const u64 k = addresses[i] >> shift;
+        const Stamp own = a.own + i;
+        if (addresses[i] + bytes > end) return;
+        if (!tracks.record_quickly<writes, granules>(k, own) &&
+            !tracks.record<writes>(k, granules, own))
+            check_lane(a, i, addresses);
+    });
+}
+
+template <bool writes>
+void record_weak(const RaceAccess& a, const u64* addresses) {
+    switch (std::max(1u, a.noted.bytes >> a.order.shared.shift)) {
+        case 1:
+            return record_weak<writes, 1>(a, addresses);
+        case 2:
+            return record_weak<writes, 2>(a, addresses);
+        case 4:
+            return record_weak<writes, 4>(a, addresses);
+        default:
+            each_lane(a.c.mask, [&](u32 i) { check_lane(a, i, addresses); });
+    }
+}
+
+/// Atomics and other strong writes of words by single lanes.
+void record_strong(const RaceAccess& a, const u64* addresses) {
+    const SharedTracks tracks(a);
     const u32 bytes = a.c.shared_bytes;
-    if (bytes < 4) return;
-    SharedTracks tracks(a);
 #if defined(__AVX2__)
-    const bool repeats = a.strength != 0 && a.writes() && tracks.only_floor() &&
-                         a.c.mask == all_lanes &&
-                         std::all_of(addresses, addresses + lanes,
-                                     [&](u64 address) { return address <= bytes - 4; });
+    const bool repeats =
+        a.c.mask == all_lanes && std::all_of(addresses, addresses + lanes,
+                                             [&](u64 address) { return address + 4 <= bytes; });
     if (repeats && tracks.are_repeated(addresses, a.own)) return;
 #endif
-    const auto each = [&](auto&& record) {
-        each_lane(a.c.mask, [&](u32 i) {
-            if (addresses[i] + 4 > bytes) return;
-            if (!record(static_cast<u32>(addresses[i] / 4), a.own + i)) check_lane(a, i, addresses);
-        });
-    };
-    if (a.strength == 0 && a.writes()) {
-        each([&](u32 k, Stamp own) { return tracks.record<true>(k, own); });
-    } else if (a.strength == 0) {
-        each([&](u32 k, Stamp own) { return tracks.record<false>(k, own); });
-    } else if (a.writes() && tracks.only_floor()) {
-        each([&](u32 k, Stamp own) { return tracks.record_strong(k, own); });
-    } else {
-        each([&](u32, Stamp) { return false; });
-    }
+    each_lane(a.c.mask, [&](u32 i) {
+        if (addresses[i] + 4 <= bytes && !tracks.record_strong(addresses[i] / 4, a.own + i))
+            check_lane(a, i, addresses);
+    });
+}
+
+}  // namespace
+
+void race_shared_lanes(const RaceAccess& a, const u64* addresses) {
+    Cells& cells = a.order.shared;
+    if (a.noted.bytes < 4 && cells.shift != 0) cells.refine();
+    if (a.strength == 0)
+        return a.writes() ? record_weak<true>(a, addresses) : record_weak<false>(a, addresses);
+    const WarpOrder& warp = a.order.warps[a.c.warp->index];
+    const bool only_floor = !a.order.is_fine && warp.warp_floor <= warp.floor;
+    if (a.writes() && a.noted.bytes == 4 && cells.shift == 2 && only_floor)
+        return record_strong(a, addresses);
+    each_lane(a.c.mask, [&](u32 i) { check_lane(a, i, addresses); });
 }
 
 }  // namespace lode::emulator::exec

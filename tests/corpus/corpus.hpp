@@ -23,8 +23,9 @@ struct Shape {
 /// The kernel parameters of one launch, laid out by the ABI's rules.
 class Arguments {
 public:
+    /// Not inlined, as GCC 12 then warns of writes behind the end in some sequences of types.
     template <class T>
-    Arguments& add(const T& value) {
+    [[gnu::noinline]] Arguments& add(const T& value) {
         const std::size_t at = (bytes_.size() + alignof(T) - 1) / alignof(T) * alignof(T);
         bytes_.resize(at + sizeof(T));
         std::memcpy(bytes_.data() + at, &value, sizeof(T));

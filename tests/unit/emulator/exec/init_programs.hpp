@@ -70,17 +70,17 @@ struct Program {
     }
     /// Whether another access by the same address register is right before or behind one.
     [[nodiscard]] bool has_neighbour(const Step& step) const {
-        const auto base = [](const Step& one) {
-            return std::tuple(one.space, one.whose, one.space != Space::global && one.generic,
-                              one.space != Space::global && !one.generic && one.wide);
+        const auto base = [](const Step& near) {
+            return std::tuple(near.space, near.whose, near.space != Space::global && near.generic,
+                              near.space != Space::global && !near.generic && near.wide);
         };
-        const auto size = [](const Step& one) { return one.bytes * one.registers.size(); };
-        return std::ranges::any_of(steps, [&](const Step& one) {
-            if (one.what != What::load && one.what != What::store) return false;
-            if (base(one) != base(step)) return false;
-            const unsigned its = place(one.space, one.offset);
+        const auto size = [](const Step& near) { return near.bytes * near.registers.size(); };
+        return std::ranges::any_of(steps, [&](const Step& near) {
+            if (near.what != What::load && near.what != What::store) return false;
+            if (base(near) != base(step)) return false;
+            const unsigned its = place(near.space, near.offset);
             const unsigned own = place(step.space, step.offset);
-            return its + size(one) == own || own + size(step) == its;
+            return its + size(near) == own || own + size(step) == its;
         });
     }
     [[nodiscard]] unsigned place(const Step& step, unsigned thread) const {

@@ -23,7 +23,8 @@ constexpr unsigned block_threads = 96;
 struct Program {
     unsigned blocks = 1;
     std::vector<Kind> kinds;
-    std::vector<int> index;  ///< By step and thread: the word; -1 if the thread does nothing.
+    std::vector<char> halves;  ///< By step: whether elements have half of the array's size.
+    std::vector<int> index;    ///< By step and thread: the element; -1 if the thread does nothing.
 
     [[nodiscard]] unsigned threads() const { return blocks * block_threads; }
 };
@@ -31,9 +32,14 @@ struct Program {
 /// How often programs have atomics.
 enum class Atomics : int { none, some, most };
 
+/// Whether all programs access whole elements of the array, or some halves, or both.
+enum class Sizes : int { whole, mixed };
+
 class Generator {
 public:
-    Generator(unsigned seed, Atomics atomics) : random_(seed), atomics_(atomics) {}
+    Generator(unsigned seed, Atomics atomics, Sizes sizes) : random_(seed), atomics_(atomics) {
+        if (sizes == Sizes::mixed) halves_of_three_ = pick(3);
+    }
 
     Program program(unsigned blocks) {
         Program made;
@@ -60,6 +66,10 @@ private:
     }
     void add(Program& to, Kind kind) {
         to.kinds.push_back(kind);
+        // None, some or all.
+        const bool may_halve = halves_of_three_ != 0 && (halves_of_three_ == 2 || pick(2) == 0);
+        const bool halves = may_halve && (kind == Kind::read || kind == Kind::write);
+        to.halves.push_back(halves ? 1 : 0);
         // Blocks mostly have words of their own.
         const unsigned apart = to.blocks == 1 || pick(60) == 0 ? 0 : words / to.blocks;
         const unsigned base = pick(2) == 0 ? 0 : pick(3) == 0 ? 16 : pick(9);
@@ -101,9 +111,10 @@ private:
 
     std::mt19937 random_;
     Atomics atomics_;
+    unsigned halves_of_three_ = 0;
 };
 
-/// Whether two accesses of different threads to one word are in no order, and one of them writes.
+/// Whether two accesses of different threads to one place are in no order, and one of them writes.
 bool has_race(const Program& program) {
     const unsigned threads = program.threads();
     // By thread: how many barriers of the block and of the warp it has passed.
@@ -111,7 +122,7 @@ bool has_race(const Program& program) {
         Kind kind;
         unsigned thread, barriers, warp_barriers;
     };
-    std::vector<std::vector<Access>> accesses(words);
+    std::vector<std::vector<Access>> accesses(std::size_t{2} * words);  // By half of an element.
     unsigned barriers = 0;
     unsigned warp_barriers = 0;
     for (std::size_t step = 0; step < program.kinds.size(); ++step) {
@@ -120,10 +131,15 @@ bool has_race(const Program& program) {
         warp_barriers += kind == Kind::warp_barrier ? 1 : 0;
         if (kind == Kind::barrier || kind == Kind::warp_barrier) continue;
         for (unsigned thread = 0; thread < threads; ++thread) {
-            const int word = program.index[step * threads + thread];
-            if (word >= 0) {
-                accesses[static_cast<std::size_t>(word)].push_back(
-                    {kind, thread, barriers, warp_barriers});
+            const int element = program.index[step * threads + thread];
+            if (element < 0) continue;
+            const Access access{kind, thread, barriers, warp_barriers};
+            const auto place = static_cast<std::size_t>(element);
+            if (program.halves[step] != 0) {
+                accesses[place].push_back(access);
+            } else {
+                accesses[2 * place].push_back(access);
+                accesses[2 * place + 1].push_back(access);
             }
         }
     }
@@ -134,10 +150,10 @@ bool has_race(const Program& program) {
         if (one_block && a.barriers != b.barriers) return false;
         return a.thread / 32 != b.thread / 32 || a.warp_barriers == b.warp_barriers;
     };
-    return std::ranges::any_of(accesses, [&](const std::vector<Access>& of_word) {
-        for (std::size_t a = 0; a < of_word.size(); ++a) {
-            for (std::size_t b = a + 1; b < of_word.size(); ++b)
-                if (in_race(of_word[a], of_word[b])) return true;
+    return std::ranges::any_of(accesses, [&](const std::vector<Access>& of_place) {
+        for (std::size_t a = 0; a < of_place.size(); ++a) {
+            for (std::size_t b = a + 1; b < of_place.size(); ++b)
+                if (in_race(of_place[a], of_place[b])) return true;
         }
         return false;
     });
@@ -150,6 +166,8 @@ struct Arrays {
     std::string_view read = "r";
     std::string_view written = "w";
     Atomics atomics = Atomics::some;
+    std::string_view half = "T";  ///< The type of halves of elements, if there are any.
+    Sizes sizes = Sizes::whole;
 };
 
 std::string source(const Arrays& arrays) {
@@ -159,6 +177,7 @@ std::string source(const Arrays& arrays) {
             : "";
     return fmt::format(R"(
 using T = {};
+using H = {};
 extern "C" __global__ void k(const int* kinds, const int* index, T* out, int count, const T* r,
                              T* w, T** table, unsigned salt) {{
     {}
@@ -172,14 +191,18 @@ extern "C" __global__ void k(const int* kinds, const int* index, T* out, int cou
         }} else if (kind == 4) {{
             __syncwarp();
         }} else if (i >= 0) {{
+            const unsigned value = (salt + 256 * j + thread) * 2654435761u;
             if (kind == 0) sum += {}[i];
-            if (kind == 1) {}[i] = T(salt + 256 * j + thread);
+            if (kind == 1) {}[i] = T(sizeof(T) < 4 ? value >> 16 : value);
+            if (kind == 5) sum += reinterpret_cast<const H*>({})[i];
+            if (kind == 6) reinterpret_cast<H*>({})[i] = H(value >> 16);
             {}
         }}
     }}
     out[thread] = sum;
 }})",
-                       arrays.type, arrays.before, arrays.read, arrays.written, atomic);
+                       arrays.type, arrays.half, arrays.before, arrays.read, arrays.written,
+                       arrays.read, arrays.written, atomic);
 }
 
 /// Runs random programs in two orders of warps and on both tiers, and compares the verdicts.
@@ -193,9 +216,9 @@ void compare(const Arrays& arrays, unsigned blocks, bool one_array, unsigned pro
     const std::uint64_t written = one_array ? read : rig.words(2 * words);
     const std::uint64_t table = rig.put(std::vector<std::uint64_t>{written});
     unsigned races = 0;
-    unsigned salt = 0;  // No program stores what memory has: such races would be benign.
+    unsigned salt = 0;  // Programs don't store what memory has: such races would be benign.
     for (unsigned seed = 0; seed < programs; ++seed) {
-        const Program program = Generator(seed, arrays.atomics).program(blocks);
+        const Program program = Generator(seed, arrays.atomics, arrays.sizes).program(blocks);
         // Reads of another array than the written one can't race.
         Program alone = program;
         for (std::size_t step = 0; !one_array && step < alone.kinds.size(); ++step) {
@@ -206,8 +229,9 @@ void compare(const Arrays& arrays, unsigned blocks, bool one_array, unsigned pro
         const bool wanted = has_race(alone);
         races += wanted ? 1 : 0;
         std::vector<int> kinds;
-        for (const Kind kind : program.kinds)
-            kinds.push_back(static_cast<int>(kind));
+        for (std::size_t step = 0; step < program.kinds.size(); ++step)
+            kinds.push_back(static_cast<int>(program.kinds[step]) +
+                            (program.halves[step] != 0 ? 5 : 0));
         const std::uint64_t kinds_at = rig.put(kinds);
         const std::uint64_t index_at = rig.put(program.index);
         const std::uint64_t out = rig.words(2 * program.threads());
@@ -220,7 +244,9 @@ void compare(const Arrays& arrays, unsigned blocks, bool one_array, unsigned pro
             CAPTURE(seed);
             CAPTURE(order);
             INFO(found);
-            CHECK((found.find(" has a race: ") != std::string::npos) == wanted);
+            // A store may leave a byte as it is by chance.
+            CHECK((found.find(" has a race: ") != std::string::npos ||
+                   found.find(" has a benign race ") != std::string::npos) == wanted);
         }
         for (const std::uint64_t at : {kinds_at, index_at, out})
             rig.memory.free(at);
@@ -259,6 +285,23 @@ TEST_CASE(
     compare({}, 2, true, 150);
     compare({.type = "unsigned long long"}, 2, true, 100);
     compare({.type = "unsigned short", .atomics = Atomics::none}, 2, true, 100);
+}
+
+TEST_CASE("race: random programs race where they access a whole element and half of it, too") {
+    compare({.before = "__shared__ T s[256];",
+             .read = "s",
+             .written = "s",
+             .half = "unsigned short",
+             .sizes = Sizes::mixed},
+            1, true, 200);
+    compare({.half = "unsigned short", .sizes = Sizes::mixed}, 2, true, 150);
+    compare({.type = "unsigned long long", .half = "unsigned", .sizes = Sizes::mixed}, 2, true,
+            100);
+    compare({.type = "unsigned short",
+             .atomics = Atomics::none,
+             .half = "unsigned char",
+             .sizes = Sizes::mixed},
+            2, true, 100);
 }
 
 TEST_CASE("race: random programs with two arrays race only where they write") {
