@@ -81,6 +81,16 @@ extern "C" __global__ void copy_bytes(const unsigned char* from, unsigned char* 
     if (i < n) to[i] = from[i];
 }
 
+extern "C" __global__ void copy_halves(const unsigned short* from, unsigned short* to, int n) {
+    const int i = own_index();
+    if (i < n) to[i] = from[i];
+}
+
+extern "C" __global__ void add_halves(unsigned short* x, int n) {
+    const int i = own_index();
+    if (i < n) x[i] += 1;
+}
+
 extern "C" __global__ void scatter_bytes(const unsigned char* from, unsigned char* to, int n) {
     const int i = own_index();
     if (i < n) to[i * 17 & (n - 1)] = from[i];
