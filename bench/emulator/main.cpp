@@ -147,7 +147,8 @@ void apart(Bench& b) {
     for (const char* const kernel : {"gather_own", "add_own", "reverse_shared"})
         add(kernel, Arguments::of(y, n));
     float* const bytes = b.put(std::vector<float>(n));
-    for (const char* const kernel : {"copy_bytes", "copy_halves", "scatter_bytes", "scatter_halves"})
+    for (const char* const kernel :
+         {"copy_bytes", "copy_halves", "scatter_bytes", "scatter_halves"})
         add(kernel, Arguments::of(x, bytes, n));
     add("add_halves", Arguments::of(bytes, n));
     add("bytes_shared", Arguments::of(bytes, n));

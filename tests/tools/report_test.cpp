@@ -99,7 +99,10 @@ TEST_CASE("report: control characters of names and logs are shown, not sent to t
     CHECK(visible("a\033[31mb\x7f\n\tc") == "a\\x1b[31mb\\x7f\n\tc");
     CHECK(visible("a\nb", {}) == "a\\nb");
     CHECK(visible("ünï 漢字 \xff") == "ünï 漢字 \xff");
-    const Error error{Errc::compile_failed, "'\033[2J.cu' fails.", {}, "1 | \033]0;title\007"};
+    Error error;
+    error.code = Errc::compile_failed;
+    error.message = "'\033[2J.cu' fails.";
+    error.log = "1 | \033]0;title\007";
     CHECK(error_text(error) == "lode: '\\x1b[2J.cu' fails.\n1 | \\x1b]0;title\\x07\n");
 }
 
