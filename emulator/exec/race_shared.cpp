@@ -13,8 +13,7 @@ namespace {
 /// The block's own shared memory, with granules of 4 bytes.
 class SharedTracks : public LaneTracks<true> {
 public:
-    explicit SharedTracks(const RaceAccess& a)
-        : LaneTracks(a, a.order.shared.arrays), end_(a.past.end) {}
+    explicit SharedTracks(const RaceAccess& a) : LaneTracks(a, a.order.shared.arrays) {}
 
 #if defined(__AVX2__)
     /// Whether strong writes by all lanes change nothing: each granule has two of this time, by
@@ -22,10 +21,10 @@ public:
     /// others. Only where nothing but the floor of the block orders lanes. Stamps of rows that
     /// aren't kept one by one are compared, too, although they mean nothing: that costs a closer
     /// look at most.
-    [[nodiscard]] bool are_repeated(const u64* addresses, Stamp own) const {
+    [[nodiscard]] bool are_repeated(const u64* addresses, Stamp own, i64 floor_end) const {
         constexpr u64 warp_bits = 0x3ff & ~u64{lanes - 1};
         const __m256i zero = _mm256_setzero_si256();
-        const __m256i end = _mm256_set1_epi64x(end_ - 1);
+        const __m256i end = _mm256_set1_epi64x(floor_end - 1);
         const __m256i writes = _mm256_set1_epi64x(static_cast<i64>(own));
         const __m256i seconds = _mm256_set1_epi64x(static_cast<i64>(second_write(own)));
         const __m256i warps = _mm256_set1_epi64x(static_cast<i64>(warp_bits));
@@ -70,9 +69,6 @@ public:
                ((single >> write) & (single >> last) & 1) != 0;
     }
 #endif
-
-private:
-    i64 end_;
 };
 
 #if defined(__AVX2__)
@@ -269,7 +265,7 @@ void record_strong(const RaceAccess& a, const u64* addresses) {
     const bool repeats =
         a.c.mask == all_lanes && std::all_of(addresses, addresses + lanes,
                                              [&](u64 address) { return address + 4 <= bytes; });
-    if (repeats && tracks.are_repeated(addresses, a.own)) return;
+    if (repeats && tracks.are_repeated(addresses, a.own, a.past.end)) return;
 #endif
     each_lane(a.c.mask, [&](u32 i) {
         if (addresses[i] + 4 <= bytes && !tracks.record_strong(addresses[i] / 4, a.own + i))
