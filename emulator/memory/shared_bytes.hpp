@@ -3,7 +3,8 @@
 // Streams run concurrently, so an emulated program can race with itself, for example a copy on one
 // stream with a kernel on another. That must not be a data race of the emulator. Vector and word
 // moves don't tear aligned elements on supported processors, but C++ cannot express that; under
-// ThreadSanitizer each element is therefore a relaxed atomic.
+// ThreadSanitizer each element is therefore a relaxed atomic, as it is under AddressSanitizer,
+// whose memmove() moves bytes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace lode::emulator {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 template <class Word>
 void copy_shared_words(void* to, const void* from, std::size_t count) noexcept {
     auto* const target = static_cast<Word*>(to);
@@ -30,7 +31,7 @@ void copy_shared_words(void* to, const void* from, std::size_t count) noexcept {
 
 /// Like memmove.
 inline void copy_shared_bytes(void* to, const void* from, std::size_t bytes) noexcept {
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     const std::uintptr_t all =
         reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
     if (all % 8 == 0) return copy_shared_words<std::uint64_t>(to, from, bytes / 8);
