@@ -201,7 +201,6 @@ public:
             });
         cells_.count_rows(tracks_.fresh_rows());
     }
-    [[nodiscard]] bool only_floor() const { return tracks_.only_floor(); }
 
 private:
     template <bool writes>
@@ -263,7 +262,7 @@ void race_global_lanes(const RaceAccess& a, const u64* addresses, u32 mask) {
                           : record_weak<false>(accesses, a.noted.bytes);
     }
     const bool usual = a.writes() && a.noted.bytes == 4 && (a.strength & stamp_gpu) != 0;
-    if (usual && accesses.only_floor()) return accesses.record_strong();
+    if (usual && a.only_floor()) return accesses.record_strong();
     each_lane(mask, [&](u32 i) { check_lane(a, i, addresses); });
 }
 

@@ -35,6 +35,11 @@ struct RaceAccess {
     Past past;
 
     [[nodiscard]] bool writes() const { return noted.access != Access::read; }
+    /// Whether nothing but the floor of the block orders lanes.
+    [[nodiscard]] bool only_floor() const {
+        const WarpOrder& warp = order.warps[c.warp->index];
+        return !order.is_fine && warp.warp_floor <= warp.floor;
+    }
 };
 
 /// The number of the block that made an access.

@@ -42,7 +42,7 @@ CellArrays CellArrays::from(u64 row) const noexcept {
 }
 
 LODE_RACES_BY_DESIGN void CellArrays::raise(u32 track, u64 row, u64 word) const noexcept {
-    u64 now = __atomic_load_n(&rows[row].words[track], __ATOMIC_ACQUIRE);
+    u64 now = rows[row].word(track);
     if (!Track::is_single(now)) {
         const u64 k = row * Track::row_granules;
         const Stamp first = now & (now - 1);

@@ -84,6 +84,10 @@ struct alignas(32) CellRow {
     u64 words[3] = {};
     Site sites[3] = {};
     bool elsewhere = false;  ///< The row's memory has smaller granules, which are in other cells.
+
+    [[nodiscard]] u64 word(u32 track) const noexcept {
+        return __atomic_load_n(&words[track], __ATOMIC_ACQUIRE);
+    }
 };
 static_assert(sizeof(CellRow) == 32);
 
@@ -102,7 +106,7 @@ struct CellArrays {
     [[nodiscard]] CellArrays from(u64 row) const noexcept;
     /// Makes a row of a track one whose stamps are kept one by one, and its word at least `word`.
     void open(u32 track, u64 row, u64 word) const noexcept {
-        if (__atomic_load_n(&rows[row].words[track], __ATOMIC_ACQUIRE) < word) [[unlikely]]
+        if (rows[row].word(track) < word) [[unlikely]]
             raise(track, row, word);
     }
 
@@ -143,9 +147,7 @@ public:
     void attach(const CellArrays& arrays, u32 row_count) noexcept;
     void clear() noexcept;
 
-    [[nodiscard]] LODE_RACES_BY_DESIGN u64 word(u32 row) const noexcept {
-        return __atomic_load_n(&arrays_.rows[row].words[which_], __ATOMIC_ACQUIRE);
-    }
+    [[nodiscard]] u64 word(u32 row) const noexcept { return arrays_.rows[row].word(which_); }
     [[nodiscard]] LODE_RACES_BY_DESIGN Stamp at(u32 k) const noexcept {
         const u64 word = this->word(k / row_granules);
         return is_single(word) ? stamps()[k] : stamp_in(word, k % row_granules);
@@ -172,8 +174,6 @@ public:
         Stamp* stamps;
         Site* sites;
     };
-    /// Those of all rows, of which only those kept one by one have a meaning.
-    [[nodiscard]] Row all() const noexcept { return {stamps(), sites()}; }
     /// Makes a row one whose stamps are kept one by one, for stamps of the time of this one.
     [[nodiscard]] Row open(u32 row, Stamp stamp) noexcept {
         arrays_.open(which_, row, single_of(stamp));

@@ -15,16 +15,12 @@ public:
         : arrays_(arrays),
           past_(a.past),
           word_(shared ? Track::single_of(a.own) : Track::single | static_cast<u64>(a.past.oldest)),
-          site_(a.site) {
-        const WarpOrder& warp = a.order.warps[a.c.warp->index];
-        only_floor_ = !a.order.is_fine && warp.warp_floor <= warp.floor;
-    }
+          site_(a.site),
+          only_floor_(a.only_floor()) {}
 
     /// How many rows of tracks have got stamps that had none before.
     [[nodiscard]] u32 fresh_rows() const noexcept { return fresh_; }
     [[nodiscard]] bool is_elsewhere(u64 k) const { return row_of(k).elsewhere; }
-    /// Whether nothing but the floor of the block orders lanes.
-    [[nodiscard]] bool only_floor() const noexcept { return only_floor_; }
 
     /// A weak access to granules of a row that is kept stamp by stamp or, in global memory, hasn't
     /// been accessed in this launch.
@@ -33,7 +29,7 @@ public:
         const CellRow& row = row_of(k);
         if constexpr (writes) {
             // Usually nothing has read the row since.
-            const bool unread = past_.has(word(row, first) | word(row, last));
+            const bool unread = past_.has(row.word(first) | row.word(last));
             if (!unread &&
                 !(is_fine<granules>(row, first, k, own) && is_fine<granules>(row, last, k, own)))
                 return false;
@@ -42,7 +38,7 @@ public:
         if constexpr (writes) return store_quickly<granules>(row, write, k, own);
         if (is_fine<granules>(row, first, k, own))
             return store_quickly<granules>(row, first, k, own);
-        const u64 now = word(row, first);
+        const u64 now = row.word(first);
         return granules == 1 && only_floor_ && Track::is_single(now) &&
                (arrays_.stamps[first][k] & stamp_async) == 0 &&
                store_quickly<granules>(row, last, k, own);
@@ -105,12 +101,9 @@ protected:
     [[nodiscard]] const Stamp* stamps(Which which) const { return arrays_.stamps[which]; }
 
 private:
-    [[gnu::always_inline]] static inline u64 word(const CellRow& row, Which which) {
-        return __atomic_load_n(&row.words[which], __ATOMIC_ACQUIRE);
-    }
     [[nodiscard]] bool is_past(Stamp stamp) const { return plain<shared>(stamp, nobody, past_); }
     [[gnu::always_inline]] inline Stamp stamp_in(const CellRow& row, Which which, u64 k) const {
-        const u64 now = word(row, which);
+        const u64 now = row.word(which);
         if (Track::is_single(now)) return arrays_.stamps[which][k];
         return Track::stamp_in(now, static_cast<u32>(k % Track::row_granules));
     }
@@ -122,7 +115,7 @@ private:
     template <u32 granules>
     [[gnu::always_inline]] inline bool is_fine(const CellRow& row, Which which, u64 k,
                                                Stamp own) const {
-        const u64 now = word(row, which);
+        const u64 now = row.word(which);
         if (past_.has(now)) return true;
         if (!Track::is_single(now)) return false;
         bool good = true;
@@ -141,7 +134,7 @@ private:
     template <u32 granules>
     [[gnu::always_inline]] inline bool store_quickly(const CellRow& row, Which which, u64 k,
                                                      Stamp own) const {
-        const u64 now = word(row, which);
+        const u64 now = row.word(which);
         if (now < word_) {
             // Whatever stamps a row of global memory had before are older than the launch, too.
             const bool may_open = shared ? Track::is_single(now) : past_.has(now);
@@ -162,7 +155,7 @@ private:
     Past past_;
     u64 word_;  ///< Of rows kept stamp by stamp, for an access now.
     Site site_;
-    bool only_floor_ = false;
+    bool only_floor_;
     mutable u32 fresh_ = 0;
 };
 

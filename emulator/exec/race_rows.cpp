@@ -361,8 +361,7 @@ LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cell
 bool is_by_stamps(const CellArrays& arrays, u64 k, bool writes) {
     if (k % Track::row_granules != 0) return true;
     const auto is_single = [&](u64 row) {
-        return Track::is_single(
-            __atomic_load_n(&arrays.rows[row].words[writes ? 0 : 1], __ATOMIC_ACQUIRE));
+        return Track::is_single(arrays.rows[row].word(writes ? 0 : 1));
     };
     return is_single(k / Track::row_granules) && is_single(k / Track::row_granules + 1);
 }

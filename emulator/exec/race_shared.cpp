@@ -88,7 +88,7 @@ public:
     [[nodiscard]] bool words_are_plain(const Past& past) const {
         bool fine = true;
         for (u64 row = from_; row <= to_; ++row) {
-            const u64 word = __atomic_load_n(&arrays_.rows[row].words[which_], __ATOMIC_ACQUIRE);
+            const u64 word = arrays_.rows[row].word(which_);
             fine = fine && (past.has(word) ||
                             (!Track::is_single(word) && plain<shared>(word, nobody, past)));
         }
@@ -280,9 +280,7 @@ void race_shared_lanes(const RaceAccess& a, const u64* addresses) {
     if (a.noted.bytes < 4 && cells.shift != 0) cells.refine();
     if (a.strength == 0)
         return a.writes() ? record_weak<true>(a, addresses) : record_weak<false>(a, addresses);
-    const WarpOrder& warp = a.order.warps[a.c.warp->index];
-    const bool only_floor = !a.order.is_fine && warp.warp_floor <= warp.floor;
-    if (a.writes() && a.noted.bytes == 4 && cells.shift == 2 && only_floor)
+    if (a.writes() && a.noted.bytes == 4 && cells.shift == 2 && a.only_floor())
         return record_strong(a, addresses);
     each_lane(a.c.mask, [&](u32 i) { check_lane(a, i, addresses); });
 }
