@@ -2,9 +2,11 @@
 
 #include "base/try.hpp"
 #include "jit/compile_control.hpp"
+#include "jit/compile_failure.hpp"
+#include "jit/compile_job.hpp"
+#include "jit/compiler_thread.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
-#include "jit/memory_headers.hpp"
 #include "jit/name_expressions.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
@@ -12,6 +14,7 @@
 #include "jit/pch/prefix.hpp"
 #include "jit/ptxas_report.hpp"
 #include "jit/shims.hpp"
+#include "jit/translation_unit.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -104,25 +107,6 @@ MemoryHeaders assemble_headers(const Source& source, const CompileOptions& optio
     return {options.headers, own, files.is_watched, written.headers};
 }
 
-/// One compilation in progress: the inputs of every step.
-struct Job {
-    const NvrtcLibrary& nvrtc;
-    const Source& source;
-    const Arch& arch;
-    const CompileOptions& options;
-    std::span<const std::string> names;
-    std::string code;
-    const MemoryHeaders& headers;
-    CompileFiles& files;
-    const std::function<bool()>& should_stop;
-    const SourceFiles& written;
-
-    /// The source's name for line information.
-    [[nodiscard]] const std::string& line_name() const noexcept {
-        return written.source.empty() ? source.name() : written.source;
-    }
-};
-
 /// The folders that the disk doesn't have. To the compiler those with the texts of line information
 /// are empty: it would put the files' times into the code.
 std::vector<VirtualFolder> virtual_folders(const Job& job) {
@@ -201,6 +185,16 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     return std::nullopt;
 }
 
+/// A compilation of a job without a precompiled header.
+Result<Outcome> run_plainly(const Job& job, std::span<const std::string> flags) {
+    LODE_TRY_ASSIGN(auto program, make_program(job));
+    return run(job, std::move(program), flags);
+}
+
+bool note_unit(const Job& job) {
+    return note_texts(job.files, job.code, job.options, job.names, job.nvrtc.include_folders());
+}
+
 /// The kernels of a source with wrong name expressions, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
@@ -215,50 +209,6 @@ std::vector<std::string> list_kernels(const Job& job) {
     return kernel_names(job.code, ptx);
 }
 
-/// "the first error as file:line:column: text, and how many".
-std::string describe_errors(std::span<const Diagnostic> diagnostics) {
-    const auto is_error = [](const Diagnostic& diagnostic) {
-        return diagnostic.severity == Diagnostic::Severity::error;
-    };
-    const auto first = std::ranges::find_if(diagnostics, is_error);
-    if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
-    const auto count = std::ranges::count_if(diagnostics, is_error);
-    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                            count == 1 ? "" : "the first is ", first->to_string());
-    if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
-    return text;
-}
-
-/// A hint for a missing header if NVRTC was found without a toolkit; else empty.
-std::string missing_toolkit_hint(const Job& job, std::string_view log) {
-    const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
-    if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
-    return fmt::format(
-        " lode finds no toolkit headers for the NVRTC in '{}'; install them beside it or "
-        "set CUDA_HOME.",
-        job.nvrtc.path().parent_path().string());
-}
-
-/// A hint for an included file that isn't a regular file; else empty.
-std::string irregular_file_hint(const Job& job) {
-    const std::string path = job.files.compiler.irregular_file();
-    return path.empty() ? path
-                        : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
-}
-
-/// A hint for tile kernels that weren't asked for; else empty.
-std::string_view tile_hint(const Job& job, std::string_view log) {
-    const bool is_about_tiles = job.options.tile == Tile::none &&
-                                log.find("parsing for Tile constructs") != std::string_view::npos;
-    return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
-}
-
-/// A hint for a file that untrusted source may not read; else empty.
-std::string forbidden_file_hint(const Job& job) {
-    const std::string& what = job.files.compiler.forbidden();
-    return what.empty() ? what : fmt::format(" Not allowed: {}.", what);
-}
-
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
@@ -271,36 +221,6 @@ Result<std::string> read_code(const Source& source) {
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     if (code.starts_with(byte_order_mark)) code.erase(0, byte_order_mark.size());
     return code;
-}
-
-tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log) {
-    const auto diagnostics = parse_diagnostics(log);
-    const auto& nvrtc = job.nvrtc;
-    if (result == NVRTC_ERROR_COMPILATION) {
-        if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
-            return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
-                                  std::move(log));
-        }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
-                                   job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job), tile_hint(job, log));
-        return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
-                    std::move(log));
-    }
-    if (result == NVRTC_ERROR_INVALID_OPTION) {
-        const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
-        const std::string what =
-            diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
-        return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
-                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
-                                nvrtc.version_minor(), job.arch.to_string(), what),
-                    native_of(nvrtc.table(), result), std::move(log));
-    }
-    auto failure =
-        fail_from_nvrtc(nvrtc.table(), result, fmt::format("Compiling '{}'", job.source.name()));
-    failure.value().log = std::move(log);
-    return failure;
 }
 
 Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log) {
@@ -332,7 +252,74 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
     return image;
 }
 
+/// The image of an outcome, or why there is none.
+Result<Image> image_of(const Job& job, const Outcome& outcome) {
+    const auto& [program, result, raw_log] = outcome;
+    if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(job.source.name());
+    auto log = split_ptxas_report(raw_log);
+    if (result != NVRTC_SUCCESS)
+        return fail_compile(job, result, std::move(log.messages),
+                            [&] { return list_kernels(job); });
+    return collect(job, program, std::move(log));
+}
+
+/// The image of a job at the real time, with the same files.
+Result<Image> image_now(const Job& job, std::span<const std::string> flags) {
+    CompileFiles files;
+    files.compiler = FileAccesses(job.files.compiler.record());
+    files.compiler.set_virtual_folders(virtual_folders(job));
+    files.compiler.give_time();
+    const Job now = job.with(files);
+    LODE_TRY_ASSIGN(const auto outcome, run_plainly(now, flags));
+    return image_of(now, outcome);
+}
+
+bool is_same(const Result<Image>& a, const Result<Image>& b) {
+    if (!a || !b)
+        return !a && !b && a.error().message == b.error().message && a.error().log == b.error().log;
+    return a->cubin == b->cubin && a->ptx == b->ptx && a->lto_ir == b->lto_ir &&
+           a->tile_ir == b->tile_ir && a->lowered_names == b->lowered_names && a->log == b->log;
+}
+
+/// compile_with() on its thread.
+///
+/// The compiler gets a constant time, unless the request itself asks for the time. Where other
+/// texts may do so, it compiles once more at the real time, and the results are compared.
+Result<Image> compile_here(const Job& job, PchUse pch) {
+    CompileFiles& seen = job.files;
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(job.nvrtc, job.arch, job.options, job.headers));
+    // With --tile-only NVRTC (13.3 to 13.5) knows the symbol of no name expression.
+    if (job.options.tile == Tile::only && !job.names.empty())
+        std::ranges::replace(flags, "--tile-only", "--enable-tile");
+    const bool is_timed = mentions_time(job.code, job.options, job.names);
+    seen.compiler.set_virtual_folders(virtual_folders(job));
+    LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, is_timed ? PchUse() : pch));
+    if (!outcome || note_unit(job)) {
+        if (is_timed) seen.compiler.give_time();
+        LODE_TRY_ASSIGN(outcome, run_plainly(job, flags));
+        note_unit(job);
+    }
+    auto image = image_of(job, *outcome);
+    if (seen.uses_time && !is_timed) {
+        auto other = image_now(job, flags);
+        seen.uses_time = !is_same(image, other);
+        if (seen.uses_time) image = std::move(other);
+    }
+    seen.compiler_files = job.nvrtc.files();
+    return image;
+}
+
 }  // namespace
+
+bool note_texts(CompileFiles& files, std::string_view code, const CompileOptions& options,
+                std::span<const std::string> names,
+                std::span<const std::filesystem::path> toolkit) {
+    const TranslationUnit unit(code, options, names, files.compiler, toolkit);
+    files.uses_time = unit.may_use_time();
+    files.may_name_files = unit.may_name_files();
+    files.may_join_questions = unit.may_join_questions();
+    return files.uses_time || unit.may_name_source();
+}
 
 std::string program_name(const Source& source) {
     return source.folder().empty() ? fmt::format("{}/{}", memory_folder, source.name())
@@ -354,28 +341,18 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
     const auto headers = assemble_headers(source, options, seen, written);
-    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options, headers));
-    // With --tile-only NVRTC (13.3 to 13.5) knows the symbol of no name expression.
-    if (options.tile == Tile::only && !name_expressions.empty())
-        std::ranges::replace(flags, "--tile-only", "--enable-tile");
+    LODE_TRY(compile_flags(options));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_tile(nvrtc, options));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
     const Job job{nvrtc,           source,  arch, options,     name_expressions,
                   std::move(code), headers, seen, should_stop, written};
-    seen.compiler.set_virtual_folders(virtual_folders(job));
-
-    LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, pch));
-    if (!outcome) {
-        LODE_TRY_ASSIGN(auto program, make_program(job));
-        LODE_TRY_ASSIGN(outcome, run(job, std::move(program), flags));
-    }
-    const auto& [program, result, raw_log] = *outcome;
-    if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(source.name());
-    auto log = split_ptxas_report(raw_log);
-    if (result != NVRTC_SUCCESS) return fail_compile(job, result, std::move(log.messages));
-    return collect(job, program, std::move(log));
+    Result<Image> image;
+    LODE_TRY(on_compiler_thread([&] { image = compile_here(job, pch); }));
+    if (count_of_foreign_compilations() > 0)
+        seen.compiler_state = "other code of this process compiles with the same NVRTC";
+    return image;
 }
 
 }  // namespace lode

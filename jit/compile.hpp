@@ -11,9 +11,12 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace lode {
 
@@ -28,16 +31,28 @@ struct PchUse {
     const pch::Settings* settings = nullptr;
 };
 
-/// The file system queries of one compilation.
+/// What one compilation depends on besides its arguments.
 struct CompileFiles {
     FileAccesses compiler;    ///< NVRTC's own queries.
     FileAccesses shims;       ///< lode's checks for files that replace its own headers.
     bool is_watched = false;  ///< Whether NVRTC's queries are recorded: `compiler` is complete.
+    std::vector<CompilerFile> compiler_files = {};  ///< NvrtcLibrary::files()
+    /// The compiler's own state: why it isn't as in a new process, as a clause; empty if it is.
+    std::string compiler_state = {};
+    bool uses_time = false;           ///< At another time the result is, or may be, another one.
+    bool may_name_files = false;      ///< TranslationUnit::may_name_files()
+    bool may_join_questions = false;  ///< TranslationUnit::may_join_questions()
 };
 
-/// Compiler::compile with an NVRTC that is already open. Thread-safe. `files` may be nullptr; it is
-/// filled in on failure too. NVRTC 12.8 and newer ask `should_stop`, if it isn't empty, at a few
-/// points of the compilation. Line information names the files `written`, which aren't read.
+/// Notes what the texts that were read say of the result. Whether a precompiled header mustn't be
+/// used: it would keep the time when it was made, and the name of the source for which.
+bool note_texts(CompileFiles& files, std::string_view code, const CompileOptions& options,
+                std::span<const std::string> names, std::span<const std::filesystem::path> toolkit);
+
+/// Compiler::compile with an NVRTC that is already open, on a compiler's thread. Thread-safe.
+/// `files` may be nullptr; it is filled in on failure too. NVRTC 12.8 and newer ask `should_stop`,
+/// if it isn't empty, at a few points of the compilation, from another thread. Line information
+/// names the files `written`, which aren't read.
 /// Errors: as Compiler::compile; cancelled.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,

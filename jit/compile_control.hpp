@@ -1,6 +1,8 @@
 // CompileControl: what a compilation may take, when it shall stop, and whom it tells how far it is.
 #pragma once
 
+#include "base/process_end.hpp"
+
 #include <lode/jit/compile_report.hpp>
 #include <lode/jit/workers.hpp>
 
@@ -15,8 +17,10 @@ struct CompileControl {
     std::function<bool()> should_stop = {};           ///< Asked often; if empty, never.
     std::function<void(CompilePhase)> on_phase = {};  ///< May be empty.
 
-    /// Whether the caller has given up.
-    [[nodiscard]] bool is_stopped() const { return should_stop && should_stop(); }
+    /// Whether the caller has given up, or the process ends.
+    [[nodiscard]] bool is_stopped() const {
+        return is_process_ending() || (should_stop && should_stop());
+    }
     void enter(CompilePhase phase) const {
         if (on_phase) on_phase(phase);
     }

@@ -1,6 +1,9 @@
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compile.hpp"
+#include "jit/flags.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/worker/once.hpp"
 
 #include <lode/jit/compiler.hpp>
 
@@ -17,13 +20,24 @@ struct Compiler::State {
 Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
 
 Result<CompilerInfo> Compiler::info() const {
-    return state_->nvrtc.info();
+    LODE_TRY_ASSIGN(CompilerProperties properties, state_->nvrtc.properties());
+    return std::move(properties.info);
 }
 
 Result<Image> Compiler::compile(const Source& source, const Arch& arch,
                                 const CompileOptions& options,
                                 std::span<const std::string> name_expressions) const {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
+    if (leaves_traces(options)) {
+        LODE_TRY_ASSIGN(
+            worker::Answer answer,
+            worker::run_once(worker::compile_request(state_->nvrtc.environment(), source, arch,
+                                                     options, name_expressions),
+                             trace_reason));
+        return std::move(answer.image);
+    }
     LODE_TRY_ASSIGN(const auto nvrtc, state_->nvrtc.open());
     return compile_with(*nvrtc, source, arch, options, name_expressions);
 }

@@ -1,12 +1,78 @@
 #include "jit/flags.hpp"
 
+#include "base/foreign_environment.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
 namespace lode {
+namespace {
+
+/// Extra flags of NVRTC after which later compilations give what they give in a new process,
+/// without leading dashes and values: found by tests/cache_oracle/sequences with every version. Of
+/// all other flags this isn't known.
+constexpr std::string_view traceless_flags[] = {"Xptxas",
+                                                "brief-diagnostics",
+                                                "builtin-initializer-list",
+                                                "builtin-move-forward",
+                                                "default-device",
+                                                "device-as-default-execution-space",
+                                                "device-float128",
+                                                "device-int128",
+                                                "device-stack-protector",
+                                                "diag-error",
+                                                "diag-remark",
+                                                "diag-suppress",
+                                                "diag-warn",
+                                                "disable-warnings",
+                                                "display-error-number",
+                                                "err-no",
+                                                "ewp",
+                                                "extensible-whole-program",
+                                                "extra-device-vectorization",
+                                                "fdevice-syntax-only",
+                                                "jump-table-density",
+                                                "no-display-error-number",
+                                                "no-err-no",
+                                                "no-source-include",
+                                                "ptxas-options",
+                                                "split-compile",
+                                                "version-ident",
+                                                "w"};
+
+/// The same of nvJitLink.
+constexpr std::string_view traceless_link_flags[] = {"Xptxas",   "fma",       "ftz",
+                                                     "prec-div", "prec-sqrt", "verbose"};
+
+std::string_view name_of(std::string_view flag) {
+    flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
+    return flag.substr(0, flag.find_first_of("= "));
+}
+
+bool are_among(std::span<const std::string_view> names, std::span<const std::string> flags) {
+    return std::ranges::all_of(flags, [&](std::string_view flag) {
+        return std::ranges::find(names, name_of(flag)) != names.end();
+    });
+}
+
+}  // namespace
 
 std::vector<std::string> machine_flags(const NvrtcLibrary& nvrtc, const Arch& arch) {
     std::vector<std::string> flags = {"-arch=" + arch.to_string(), "--modify-stack-limit=false"};
     constexpr int no_cache_since[] = {12, 9};
     if (nvrtc.at_least(no_cache_since[0], no_cache_since[1])) flags.emplace_back("--no-cache");
     return flags;
+}
+
+bool leaves_traces(const CompileOptions& options) {
+    // NVRTC adds these flags to every compilation.
+    if (foreign_environment("NVRTC_APPEND_FLAGS")) return true;
+    return options.debug || !are_among(traceless_flags, options.extra_flags);
+}
+
+bool leaves_traces(const LinkOptions& options) {
+    return options.optimization_level == 0 || !are_among(traceless_link_flags, options.extra_flags);
 }
 
 }  // namespace lode

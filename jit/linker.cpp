@@ -1,65 +1,24 @@
-#include "base/cxx_names.hpp"
-#include "base/ptx_scan.hpp"
+#include "base/process_end.hpp"
 #include "base/try.hpp"
+#include "jit/files/file_accesses.hpp"
+#include "jit/flags.hpp"
 #include "jit/link_checks.hpp"
 #include "jit/nvjitlink.hpp"
-#include "jit/ptxas_report.hpp"
+#include "jit/worker/once.hpp"
 
 #include <lode/jit/linker.hpp>
 #include <lode/jit/target.hpp>
 
 #include <algorithm>
-#include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
-
-/// Destroys the native link on every exit path.
-class LinkScope {
-public:
-    LinkScope(const nvjitlink::Table& table, nvjitlink::Handle link) noexcept
-        : table_(table), link_(link) {}
-    ~LinkScope() {
-        if (link_ != nullptr) table_.destroy(&link_);
-    }
-    LinkScope(const LinkScope&) = delete;
-    LinkScope& operator=(const LinkScope&) = delete;
-
-    [[nodiscard]] std::string errors() const {
-        return text(table_.error_log_size, table_.error_log);
-    }
-    [[nodiscard]] std::string messages() const {
-        return text(table_.info_log_size, table_.info_log);
-    }
-
-private:
-    [[nodiscard]] std::string text(int (*size_of)(nvjitlink::Handle, std::size_t*),
-                                   int (*get)(nvjitlink::Handle, char*)) const {
-        std::size_t size = 0;
-        if (link_ == nullptr || size_of(link_, &size) != nvjitlink::success || size == 0) return {};
-        std::string log(size, '\0');
-        if (get(link_, log.data()) != nvjitlink::success) return {};
-        log.resize(std::min(log.find('\0'), log.size()));
-        return log;
-    }
-
-    const nvjitlink::Table& table_;
-    nvjitlink::Handle link_;
-};
-
-tl::unexpected<Error> fail_link(const LinkScope& scope, int result, std::string_view doing) {
-    const std::string log = scope.errors();
-    const auto name = nvjitlink::result_name(result);
-    return fail(
-        Errc::link_failed, fmt::format("{} fails with {}.{}", doing, name, link::explain(log)),
-        Native{Native::Origin::nvjitlink, result, std::string(name)}, with_readable_symbols(log));
-}
 
 /// PTX as the result needs LTO-IR in every input.
 Status check_virtual_target(std::span<const LinkInput> inputs, const Arch& target) {
@@ -83,17 +42,6 @@ Status check_level(const LinkOptions& options) {
         fmt::format("LinkOptions::optimization_level ({}) must be 0 or 3 for nvJitLink.", level));
 }
 
-/// Two calls of the linker: one for the size, one for the bytes.
-template <class Buffer, class Element>
-int fetch_code(nvjitlink::Handle link, int (*size_of)(nvjitlink::Handle, std::size_t*),
-               int (*get)(nvjitlink::Handle, Element*), Buffer& code) {
-    std::size_t size = 0;
-    const int result = size_of(link, &size);
-    if (result != nvjitlink::success) return result;
-    code.resize(size);
-    return get(link, reinterpret_cast<Element*>(code.data()));
-}
-
 }  // namespace
 
 struct Linker::State {
@@ -101,6 +49,8 @@ struct Linker::State {
 
     /// Opens the library on first use.
     Result<const nvjitlink::Library*> open() {
+        const ProcessUse use;
+        if (!use) return fail_at_process_end();
         const std::lock_guard guard(mutex);
         if (!opened) opened = nvjitlink::open(search);
         if (!*opened) return tl::unexpected<Error>(opened->error());
@@ -134,66 +84,26 @@ Result<Image> Linker::link(std::span<const Image> images, const Arch& target,
 
 Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target,
                            const LinkOptions& options) const {
+    FileAccesses unwanted;
+    return link(inputs, target, options, unwanted);
+}
+
+Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target,
+                           const LinkOptions& options, FileAccesses& accesses) const {
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
     LODE_TRY(link::check_options(options));
     LODE_TRY(check_level(options));
     LODE_TRY(check_virtual_target(inputs, target));
     LODE_TRY(link::check_inputs(inputs, target));
     LODE_TRY_ASSIGN(const auto* const library, state_->open());
-    const nvjitlink::Table& table = library->table;
-    if (!target.is_real() && (table.ptx == nullptr || table.ptx_size == nullptr)) {
-        return fail(Errc::not_supported, "This nvJitLink lacks nvJitLinkGetLinkedPtx.");
-    }
-
-    const auto flags = nvjitlink::flags_of(inputs, target, options);
-    std::vector<const char*> pointers;
-    std::ranges::transform(flags, std::back_inserter(pointers), &std::string::c_str);
-    nvjitlink::Handle native = nullptr;
-    int result =
-        table.create(&native, static_cast<std::uint32_t>(pointers.size()), pointers.data());
-    const LinkScope scope(table, native);
-    const int version_major = library->info.version / 1000;
-    if (result != nvjitlink::success) {
-        return fail_link(scope, result,
-                         fmt::format("Starting nvJitLink {} with the options {}", version_major,
-                                     fmt::join(flags, " ")));
-    }
-
-    Image linked;
-    for (const auto& input : inputs) {
-        const auto bytes = link::terminated(input);
-        result = table.add_data(native, nvjitlink::input_type(input.kind), bytes.data(),
-                                bytes.size(), input.name.c_str());
-        if (result != nvjitlink::success) {
-            return fail_link(scope, result,
-                             fmt::format("Adding '{}' for {}", input.name, target.to_string()));
-        }
-        link::describe(input, linked);
-    }
-    result = table.complete(native);
-    if (result != nvjitlink::success) {
-        return fail_link(scope, result,
-                         fmt::format("Linking '{}' for {}", linked.name, target.to_string()));
-    }
-
-    if (target.is_real()) {
-        result = fetch_code(native, table.cubin_size, table.cubin, linked.cubin);
-    } else {
-        result = fetch_code(native, table.ptx_size, table.ptx, linked.ptx);
-        linked.ptx.resize(std::min(linked.ptx.find('\0'), linked.ptx.size()));
-        linked.kernels = kernels_of_ptx(linked.ptx);
-    }
-    if (result != nvjitlink::success)
-        return fail_link(scope, result, fmt::format("Reading the code of '{}'", linked.name));
-
-    linked.arch = target;
-    const auto& only = inputs.front();
-    if (inputs.size() == 1 && only.kind == LinkInput::Kind::ptx)
-        linked.ptx.assign(reinterpret_cast<const char*>(only.bytes.data()), only.bytes.size());
-    const std::string log = scope.messages();
-    linked.resources = split_ptxas_report(log).resources;
-    linked.log = with_readable_symbols(log);
-    linked.compiler = library->info.name();
-    return linked;
+    if (!leaves_traces(options))
+        return nvjitlink::link(*library, inputs, target, options, accesses);
+    LODE_TRY_ASSIGN(worker::Answer answer,
+                    worker::run_once(worker::link_request(state_->search, inputs, target, options),
+                                     "nvJitLink gives other code for later links after -O0"));
+    accesses = std::move(answer.files.compiler);
+    return std::move(answer.image);
 }
 
 }  // namespace lode

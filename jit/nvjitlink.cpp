@@ -2,7 +2,10 @@
 
 #include "base/align_up.hpp"
 #include "base/file.hpp"
+#include "base/process_end.hpp"
 #include "base/try.hpp"
+#include "jit/compiler_thread.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>
@@ -230,7 +233,9 @@ std::vector<std::string> flags_of(std::span<const LinkInput> inputs, const Arch&
     return flags;
 }
 
-Result<Library> open(const LinkerSearch& search) {
+namespace {
+
+Result<Library> open_on_thread(const LinkerSearch& search) {
     Library library;
     for (const auto& place : linker_places(search)) {
         auto found = open_first({place});
@@ -245,6 +250,8 @@ Result<Library> open(const LinkerSearch& search) {
         library.info.path = found.library.path();
         library.info.version = version_of(library.table);
         LODE_TRY_ASSIGN(library.info.build, build_of(library.table, library.info.path));
+        watch_calculations(reinterpret_cast<void*>(library.table.create));
+        end_uses_first();
         return library;
     }
     return fail(Errc::not_found,
@@ -252,6 +259,14 @@ Result<Library> open(const LinkerSearch& search) {
                             "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
                             "tried:\n  {}",
                             fmt::join(library.info.search_attempts, "\n  ")));
+}
+
+}  // namespace
+
+Result<Library> open(const LinkerSearch& search) {
+    Result<Library> opened;
+    LODE_TRY(on_compiler_thread([&] { opened = open_on_thread(search); }));
+    return opened;
 }
 
 }  // namespace lode::nvjitlink

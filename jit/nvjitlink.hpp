@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/shared_library.hpp"
+#include "jit/files/file_accesses.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/linker.hpp>
@@ -53,7 +54,14 @@ struct Library {
     LinkerInfo info;
 };
 
-/// Searches and opens the library. Errors: not_found lists every place tried.
+/// Searches and opens the library, on a compiler's thread. Errors: not_found lists every place
+/// tried.
 [[nodiscard]] Result<Library> open(const LinkerSearch& search);
+
+/// Linker::link() of inputs that were checked, on a compiler's thread. `accesses` records what the
+/// linker calculates with the C library. Errors: those of Linker::link().
+[[nodiscard]] Result<Image> link(const Library& library, std::span<const LinkInput> inputs,
+                                 const Arch& target, const LinkOptions& options,
+                                 FileAccesses& accesses);
 
 }  // namespace lode::nvjitlink

@@ -1,5 +1,7 @@
 #include "jit/cache/async_tasks.hpp"
 
+#include "base/process_end.hpp"
+
 #include <atomic>
 #include <condition_variable>
 #include <utility>
@@ -77,7 +79,8 @@ void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task, std::uin
     auto run = [shared = shared_, is_own, task = std::move(task)]() mutable {
         if (!is_own) shared->begin();
         const Running running(*shared);
-        task();
+        const ProcessUse use;
+        if (use) task();
         task = nullptr;
     };
     if (is_own) {
@@ -88,7 +91,7 @@ void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task, std::uin
 }
 
 bool AsyncTasks::is_stopping() const noexcept {
-    return shared_->is_stopping;
+    return shared_->is_stopping || is_process_ending();
 }
 
 void AsyncTasks::shut_down() noexcept {

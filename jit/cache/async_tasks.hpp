@@ -21,9 +21,10 @@ public:
     AsyncTasks(Executor executor, std::size_t slow_threads);
 
     /// Slow tasks start in the order of their numbers, if the host's executor doesn't decide it.
+    /// Tasks that haven't started when the process ends are destroyed.
     void post(TaskQueue::Lane lane, std::function<void()> task, std::uint64_t order = 0);
 
-    /// Whether shut_down() was called: tasks should end soon.
+    /// Whether shut_down() was called or the process ends: tasks should end soon.
     [[nodiscard]] bool is_stopping() const noexcept;
 
     /// Asks all tasks to end, and waits for those that run; with threads of its own also for those

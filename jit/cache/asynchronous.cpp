@@ -4,6 +4,7 @@
 // has no answer, the slow one compiles. So an application whose kernels are in the cache never
 // waits for one that isn't.
 #include "base/file.hpp"
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
@@ -161,7 +162,9 @@ void CachedCompiler::State::prepare(const CompileRequest& request,
 }
 
 bool CachedCompiler::State::is_current(const CompileRequest& request, const Digest& key) {
+    const ProcessUse use;
     bool current = false;
+    if (!use) return current;
     prepare(request, [&](const PreparedRequest& prepared) {
         std::optional<cache::KnownSet> renewed;
         current = lookup_.is_current(prepared, key, renewed);

@@ -3,6 +3,7 @@
 
 #include "jit/compile.hpp"
 #include "jit/compile_control.hpp"
+#include "jit/nvrtc/provider.hpp"
 #include "jit/pch/settings.hpp"
 
 #include <lode/base/digest.hpp>
@@ -30,7 +31,8 @@ struct CompileTask {
     SourceFiles source_files = {};
 };
 
-/// Thread-safe except for fingerprint() and covers(). Only info() and compile() open the compiler.
+/// Thread-safe except for fingerprint() and covers(). Only properties() and compile() open the
+/// compiler.
 class CompilerBackend {
 public:
     CompilerBackend() = default;
@@ -38,18 +40,18 @@ public:
     CompilerBackend(const CompilerBackend&) = delete;
     CompilerBackend& operator=(const CompilerBackend&) = delete;
 
-    /// Identifies everything that decides which compiler info() finds and what it is.
+    /// Identifies everything that decides which compiler properties() finds and what it is.
     [[nodiscard]] virtual Digest fingerprint() = 0;
 
-    /// Whether the last fingerprint() identifies this library, which info() opened; false where an
-    /// earlier place has an unusable one. Call it after fingerprint(), on the same thread.
+    /// Whether the last fingerprint() identifies this library, which properties() opened; false
+    /// where an earlier place has an unusable one. Call it after fingerprint(), on the same thread.
     [[nodiscard]] virtual bool covers(const std::filesystem::path& library) = 0;
 
     /// The folders with a known compiler's headers.
     [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(
         const std::filesystem::path& library) = 0;
 
-    [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
+    [[nodiscard]] virtual Result<CompilerProperties> properties() = 0;
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 };
 

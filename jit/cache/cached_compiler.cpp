@@ -1,3 +1,4 @@
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
@@ -139,17 +140,24 @@ CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBacken
                                            const cache::FileOperations& operations)
     : backend_(std::move(backend)),
       storage_(std::move(options), operations),
-      tasks_(this->options().executor, slow_threads(this->options().workers)) {}
+      tasks_(this->options().executor, slow_threads(this->options().workers)) {
+    // The handler for the end of the process runs before those of what is opened from here on.
+    end_uses_first();
+}
 
 Result<CompilerInfo> CachedCompiler::State::info() {
-    LODE_TRY_ASSIGN(const auto info, identity_.get());
-    return *info;
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
+    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
+    return compiler->info();
 }
 
 Result<CachedImage> CachedCompiler::State::compile(const Source& source, const Arch& arch,
                                                    const CompileOptions& options,
                                                    std::span<const std::string> names,
                                                    const CompileLimits& limits) {
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
     const cache::NvtxRange range("lode::CachedCompiler::compile");
     const RequestContext context = new_request(limits);
     bool shared = false;
@@ -183,13 +191,12 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         LODE_TRY(permit(source, arch, miss, std::nullopt));
         return compile_uncached(pinned, arch, options, names, miss, context, prepared.source_files);
     }
-    std::function<std::optional<Error>()> gives_up;
-    if (context.is_asynchronous) {
-        gives_up = [&]() -> std::optional<Error> {
-            if (!tasks_.is_stopping() && !context.stop.stop_requested()) return std::nullopt;
-            return fail_cancelled(source.name()).value();
-        };
-    }
+    const auto gives_up = [&]() -> std::optional<Error> {
+        const bool is_given_up =
+            context.is_asynchronous && (tasks_.is_stopping() || context.stop.stop_requested());
+        if (!is_given_up && !is_process_ending()) return std::nullopt;
+        return fail_cancelled(source.name()).value();
+    };
     shared = true;
     return flights_.run(
         prepared.flight_key(context.limits),
@@ -306,9 +313,14 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     result.report.miss = std::move(miss);
 
     const auto compiler = identity_.get();
-    if (compiler && image->compiler != (*compiler)->name()) {
+    if (compiler && (image->compiler != (*compiler)->info().name() ||
+                     files.compiler_files != (*compiler)->properties.files)) {
         identity_.refresh();
-        result.report.not_kept = fmt::format("its compiler turned out to be '{}'", image->compiler);
+        result.report.not_kept = fmt::format(
+            "its compiler turned out to be another one than that of the key ({})", image->compiler);
+    } else if (compiler && !(*compiler)->is_settled) {
+        result.report.not_kept = "the compiler's files have just changed";
+        identity_.refresh();
     } else {
         control.enter(CompilePhase::storing);
         auto published = publisher_.publish(request, files, image, spent);

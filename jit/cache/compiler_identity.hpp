@@ -3,6 +3,7 @@
 
 #include "jit/cache/backend.hpp"
 #include "jit/cache/storage.hpp"
+#include "jit/cache/toolchain.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
@@ -19,18 +20,18 @@ public:
         : backend_(backend), storage_(storage) {}
 
     /// Reads the record if there is one; otherwise asks the compiler.
-    [[nodiscard]] Result<std::shared_ptr<const CompilerInfo>> get();
+    [[nodiscard]] Result<std::shared_ptr<const KnownCompiler>> get();
     /// Asks the compiler, after a compilation has shown that the record is wrong.
     void refresh();
 
 private:
     /// Keeps what the compiler reported; writes a record only where `key` identifies this compiler.
-    void keep(CompilerInfo info, const RecordKey& key);
+    void keep(CompilerProperties properties, const RecordKey& key);
 
     CompilerBackend& backend_;
     Storage& storage_;
     std::mutex mutex_;
-    std::shared_ptr<const CompilerInfo> info_;  ///< Guarded by mutex_; nullptr while unknown.
+    std::shared_ptr<const KnownCompiler> known_;  ///< Guarded by mutex_; nullptr while unknown.
 };
 
 }  // namespace lode::cache

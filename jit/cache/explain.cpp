@@ -1,3 +1,4 @@
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/state.hpp"
 #include "jit/cache/store/entry_format.hpp"
@@ -57,6 +58,8 @@ std::string source_name(const KeyFields& fields) {
 Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, const Arch& arch,
                                                         const CompileOptions& options,
                                                         std::span<const std::string> names) {
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
     LODE_TRY_ASSIGN(const std::string text, source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = source.pinned(text);

@@ -1,7 +1,7 @@
 #include "jit/cache/link_key.hpp"
 
 #include "base/foreign_environment.hpp"
-#include "jit/cache/headers/text_scan.hpp"
+#include "jit/cache/headers/other_inputs.hpp"
 #include "jit/cache/request_key.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/nvjitlink.hpp"

@@ -1,4 +1,5 @@
 // CachedCompiler::link: links from the cache.
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/link_key.hpp"
 #include "jit/cache/nvtx_range.hpp"
@@ -32,6 +33,8 @@ Result<CachedImage> CachedCompiler::link(const Linker& linker, std::span<const L
 Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
                                                 std::span<const LinkInput> inputs,
                                                 const Arch& target, const LinkOptions& options) {
+    const ProcessUse use;
+    if (!use) return fail_at_process_end();
     const cache::NvtxRange range("lode::CachedCompiler::link");
     const RequestContext context = new_request({});
     LODE_TRY_ASSIGN(const LinkerInfo info, linker.info());
@@ -46,10 +49,17 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
         const cache::Key key = cache::link_key(info, inputs, target, options);
         const CacheMiss miss{MissReason::never_compiled};
         shared = true;
-        return flights_.run(key.digest, [&] {
-            shared = false;
-            return answer_link({linker, inputs, target, options, key, miss, report}, context);
-        });
+        return flights_.run(
+            key.digest,
+            [&](const auto& /*is_awaited*/) {
+                shared = false;
+                return answer_link({linker, inputs, target, options, key, miss, report}, context);
+            },
+            [](const auto& /*result*/) { return true; },
+            [&]() -> std::optional<Error> {
+                if (!is_process_ending()) return std::nullopt;
+                return fail_cancelled(report.source).value();
+            });
     };
     return finish(context, report.source, target, answered(), shared);
 }
@@ -94,11 +104,14 @@ Result<CachedImage> CachedCompiler::State::answer_link(const LinkRequest& reques
 Result<CachedImage> CachedCompiler::State::link_and_publish(const LinkRequest& request) {
     CachedImage answer{nullptr, request.report};
     const auto start = std::chrono::steady_clock::now();
-    auto linked = request.linker.link(request.inputs, request.target, request.options);
+    FileAccesses accesses;
+    auto linked = request.linker.link(request.inputs, request.target, request.options, accesses);
     ++(linked ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image image, std::move(linked));
     answer.image = std::make_shared<const Image>(std::move(image));
-    if (!request.key.text.empty()) {
+    if (!accesses.calculations().empty()) {
+        answer.report.not_kept = "the linker calculates constants with the C library";
+    } else if (!request.key.text.empty()) {
         auto published =
             publisher_.publish(request.key, answer.image, cache::milliseconds_since(start));
         answer.report.key = published.key;

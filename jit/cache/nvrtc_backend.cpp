@@ -1,6 +1,8 @@
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/flags.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "jit/pch/prefix.hpp"
 #include "jit/worker/jail.hpp"
@@ -115,7 +117,13 @@ public:
         return toolkit_include_folders(library, nvrtc_.environment());
     }
 
-    Result<CompilerInfo> info() override { return nvrtc_.info(); }
+    Result<CompilerProperties> properties() override {
+        if (workers_.policy != WorkerPolicy::always && !workers_.jail) return nvrtc_.properties();
+        const CompileControl control = with_default_limits({});
+        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(properties_request(), control));
+        LODE_TRY(std::move(answer.image));
+        return std::move(answer.properties);
+    }
 
     Result<Image> compile(const CompileTask& task) override {
         if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
@@ -125,9 +133,9 @@ public:
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         control.enter(CompilePhase::compiling);
         const auto start = std::chrono::steady_clock::now();
-        auto image =
-            compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
-                         &task.files, {}, control.should_stop, task.source_files);
+        auto image = compile_with(
+            *nvrtc, task.source, task.arch, task.options, task.name_expressions, &task.files, {},
+            [&] { return control.is_stopped(); }, task.source_files);
         if (std::chrono::steady_clock::now() - start > slow_compilation)
             note_slow_head(task.source);
         return image;
@@ -150,10 +158,19 @@ private:
                                     "workers are off (WorkerPolicy::never, LODE_WORKERS=off).",
                                     task.source.name()));
         }
-        if (must || workers_.policy == WorkerPolicy::always) return true;
-        if (workers_.policy == WorkerPolicy::never) return false;
-        if (!control.prefers_worker && !has_slow_head(task.source)) return false;
         const auto found = pool_->find();
+        if (leaves_traces(task.options) && !found) {
+            Error error = found.error();
+            error.message = fmt::format("{}, so compiling '{}' takes a process of its own. {}",
+                                        trace_reason, task.source.name(), error.message);
+            return tl::unexpected<Error>(std::move(error));
+        }
+        if (must || workers_.policy == WorkerPolicy::always || leaves_traces(task.options))
+            return true;
+        if (workers_.policy == WorkerPolicy::never) return false;
+        if (!control.prefers_worker && !has_slow_head(task.source) &&
+            count_of_foreign_compilations() == 0)
+            return false;
         if (!found && !told_.exchange(true)) {
             log_.write(LogLevel::info,
                        fmt::format("Asynchronous requests are compiled in this process, where "
@@ -191,21 +208,32 @@ private:
         return head && slow_heads_.contains(*head);
     }
 
-    Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
+    /// A request in this process's working folder and environment.
+    [[nodiscard]] worker::Request request_for(Source source, const Arch& arch) const {
         std::error_code problem;
         const auto folder = std::filesystem::current_path(problem);
-        LODE_TRY_ASSIGN(
-            worker::Answer answer,
-            pool_->compile({nvrtc_.environment(),
-                            problem ? "/" : folder.native(),
-                            worker::worker_environment(workers_.jail.has_value()),
-                            task.source,
-                            task.arch,
-                            task.options,
-                            {task.name_expressions.begin(), task.name_expressions.end()},
-                            pch_,
-                            task.source_files},
-                           control));
+        return {.nvrtc = nvrtc_.environment(),
+                .working_folder = problem ? "/" : folder.native(),
+                .environment = worker::worker_environment(workers_.jail.has_value()),
+                .source = std::move(source),
+                .arch = arch,
+                .options = {},
+                .name_expressions = {}};
+    }
+
+    [[nodiscard]] worker::Request properties_request() const {
+        auto request = request_for(Source::text({}, "nothing"), Arch({9, 0}));
+        request.task = worker::Task::properties;
+        return request;
+    }
+
+    Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
+        auto request = request_for(task.source, task.arch);
+        request.options = task.options;
+        request.name_expressions.assign(task.name_expressions.begin(), task.name_expressions.end());
+        if (workers_.policy != WorkerPolicy::never) request.pch = pch_;
+        request.source_files = task.source_files;
+        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, control));
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }

@@ -1,4 +1,5 @@
 // CachedCompiler::prefetch: many requests from the remote cache at once.
+#include "base/process_end.hpp"
 #include "jit/cache/state.hpp"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
     constexpr std::size_t at_once = 64;
     PrefetchReport report;
     report.requests = requests.size();
+    const ProcessUse use;
+    if (!use) return report;
     for (; !requests.empty(); requests = requests.subspan(std::min(requests.size(), at_once))) {
         std::vector<const CompileRequest*> missing;
         std::vector<RecordKey> keys;

@@ -3,12 +3,13 @@
 #include "base/try.hpp"
 #include "jit/cache/headers/include_scan.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace lode::cache {
 
-Request PreparedRequest::request(const CompilerInfo& compiler) const {
-    return {source, text, arch, options, names, compiler.name(), folders};
+Request PreparedRequest::request(const KnownCompiler& compiler) const {
+    return {source, text, arch, options, names, compiler.info().name(), compiler.digest, folders};
 }
 
 Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
@@ -22,11 +23,11 @@ Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
 
 Result<PreparedRequest> prepare(const Source& source, const std::string& text, const Arch& arch,
                                 const CompileOptions& options, std::span<const std::string> names,
-                                const CompilerInfo& compiler, const std::optional<Jail>& jail,
+                                const KnownCompiler& compiler, const std::optional<Jail>& jail,
                                 SourceFiles source_files) {
     PreparedRequest prepared{source, text, arch, options, names, {}, {}, std::move(source_files),
                              false};
-    prepared.folders = search_folders(source, options, compiler.include_folders);
+    prepared.folders = search_folders(source, options, compiler.info().include_folders);
     LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
     if (jail) {
         KeyWriter key(prepared.key.text);
@@ -41,7 +42,14 @@ Result<PreparedRequest> prepare(const Source& source, const std::string& text, c
         key.field("source_files.headers", files.headers);
         prepared.key = key.finish();
     }
-    prepared.free_of_includes = options.pre_includes.empty() && is_free_of_includes(text);
+    prepared.free_of_includes =
+        options.pre_includes.empty() && is_free_of_includes(text) &&
+        std::ranges::all_of(options.definitions,
+                            [](const Definition& definition) {
+                                return is_free_of_includes(definition.name) &&
+                                       is_free_of_includes(definition.value.value_or(""));
+                            }) &&
+        std::ranges::all_of(names, is_free_of_includes);
     return prepared;
 }
 

@@ -4,6 +4,7 @@
 #include "jit/cache/headers/search_folders.hpp"
 #include "jit/cache/request_key.hpp"
 #include "jit/cache/store/key.hpp"
+#include "jit/cache/toolchain.hpp"
 #include "jit/source_files.hpp"
 
 #include <lode/base/digest.hpp>
@@ -30,7 +31,7 @@ struct PreparedRequest {
     /// The text names no other file, so the result depends only on the key.
     bool free_of_includes = false;
 
-    [[nodiscard]] Request request(const CompilerInfo& compiler) const;
+    [[nodiscard]] Request request(const KnownCompiler& compiler) const;
     /// Equal for requests that one compilation can answer. The key text alone isn't enough: in
     /// other folders it may stand for other headers, and with other limits it may fail.
     [[nodiscard]] Digest flight_key(const CompileLimits& limits = {}) const;
@@ -41,7 +42,7 @@ struct PreparedRequest {
 [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
                                               const Arch& arch, const CompileOptions& options,
                                               std::span<const std::string> names,
-                                              const CompilerInfo& compiler,
+                                              const KnownCompiler& compiler,
                                               const std::optional<Jail>& jail,
                                               SourceFiles source_files);
 

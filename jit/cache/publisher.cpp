@@ -24,8 +24,7 @@ CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& fil
             {request.source, request.text, request.options, request.folders, files, image},
             headers);
     }
-    if (request.free_of_includes) return {};
-    return {{}, "lode can't see which files this compiler reads"};
+    return {{}, "lode can't see what this compiler reads"};
 }
 
 }  // namespace

@@ -2,11 +2,12 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
+#include "jit/cache/headers/other_inputs.hpp"
 #include "jit/cache/headers/search_folders.hpp"
-#include "jit/cache/headers/text_scan.hpp"
 #include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/shims.hpp"
+#include "jit/translation_unit.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,12 +24,13 @@ constexpr std::string_view opaque_flags[] = {"pch",  "create-pch",   "use-pch",
 
 /// The digest of lode's own headers for kernel source, which change between versions.
 const std::string& shims_digest() {
-    static const std::string digest = [] {
+    // Never destroyed: other threads may use it while the process ends.
+    static const auto& digest = *new std::string([] {
         Hasher hasher;
         for (const auto& shim : shims())
             hasher.field(shim.name).field(shim.text);
         return hasher.finish().to_hex();
-    }();
+    }());
     return digest;
 }
 
@@ -42,6 +44,7 @@ Result<Key> request_key(const Request& request) {
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
     key.field("compiler", request.compiler);
+    key.field("compiler.sha256", request.compiler_digest);
     key.field("arch", request.arch.to_string());
     key.field("output", request.options.lto                  ? lto_ir_output
                         : request.options.tile == Tile::only ? tile_ir_output
@@ -96,12 +99,8 @@ std::string uncacheable_reason(const Request& request) {
             return fmt::format("the flag {} has effects that the cache's key doesn't cover", flag);
         }
     }
-    const auto& headers = request.options.headers;
-    if (mentions_time(request.text) || std::ranges::any_of(headers, [](const Header& header) {
-            return mentions_time(header.text);
-        })) {
-        return "the source depends on the time of compilation";
-    }
+    if (mentions_time(request.text, request.options, request.name_expressions))
+        return std::string(time_obstacle);
     return {};
 }
 

@@ -28,7 +28,8 @@ struct Request {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
-    std::string compiler;  ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
+    std::string compiler;         ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
+    std::string compiler_digest;  ///< KnownCompiler::digest
     const SearchFolders& folders;
 };
 

@@ -103,7 +103,7 @@ private:
     [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
                                                   const Arch& arch, const CompileOptions& options,
                                                   std::span<const std::string> names,
-                                                  const CompilerInfo& compiler) {
+                                                  const cache::KnownCompiler& compiler) {
         return cache::prepare(source, text, arch, options, names, compiler,
                               this->options().workers.jail,
                               source_store_.make(source, text, options));

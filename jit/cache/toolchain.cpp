@@ -10,7 +10,8 @@ constexpr std::uint32_t properties_section = 1;
 
 }  // namespace
 
-Bytes format_toolchain(const CompilerInfo& info) {
+Bytes format_toolchain(const KnownCompiler& known) {
+    const CompilerInfo& info = known.info();
     ByteWriter out;
     out.number(static_cast<std::int32_t>(info.version_major));
     out.number(static_cast<std::int32_t>(info.version_minor));
@@ -22,16 +23,23 @@ Bytes format_toolchain(const CompilerInfo& info) {
     out.count(info.search_attempts.size());
     for (const auto& line : info.search_attempts)
         out.text(line);
+    out.count(known.properties.files.size());
+    for (const auto& [path, stamp] : known.properties.files) {
+        out.text(path);
+        out.number(stamp);
+    }
+    out.text(known.digest);
     SealedWriter file(FileKind::toolchain);
     file.section(properties_section, out.bytes(), SealedWriter::Effort::none);
     return file.seal();
 }
 
-Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
+Result<KnownCompiler> parse_toolchain(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::toolchain));
     LODE_TRY_ASSIGN(const Bytes properties, file.section(properties_section));
     ByteReader in(properties);
-    CompilerInfo info;
+    KnownCompiler known;
+    CompilerInfo& info = known.properties.info;
     info.version_major = in.number<std::int32_t>();
     info.version_minor = in.number<std::int32_t>();
     info.build = in.text();
@@ -41,9 +49,16 @@ Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
     }
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.search_attempts.push_back(in.text());
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        CompilerFile file;
+        file.path = in.text();
+        file.stamp = in.number<FileStamp>();
+        known.properties.files.push_back(std::move(file));
+    }
+    known.digest = in.text();
     if (!in.ended() || info.build.empty())
         return damaged("its compiler's properties can't be parsed");
-    return info;
+    return known;
 }
 
 }  // namespace lode::cache

@@ -130,6 +130,14 @@ void FileAccesses::note_variable(std::string_view name, const char* value) {
         std::string(name), value == nullptr ? std::nullopt : std::optional<std::string>(value));
 }
 
+void FileAccesses::note_calculation(const Calculation& calculation, std::uint64_t result) {
+    // More than a source's constants; each is calculated again by every look-up.
+    constexpr std::size_t most = 65'536;
+    if (record_.calculations.size() >= most && !record_.calculations.contains(calculation))
+        return note_unforeseen(fmt::format("calculating more than {} constants", most));
+    record_.calculations.emplace(calculation, result);
+}
+
 void FileAccesses::note_unforeseen(std::string_view what) {
     if (record_.unforeseen.empty()) record_.unforeseen = what;
 }

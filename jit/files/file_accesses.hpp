@@ -6,6 +6,7 @@
 // file, its folders or links on the way change during the compilation.
 #pragma once
 
+#include "jit/files/calculation.hpp"
 #include "jit/files/file_answer.hpp"
 #include "jit/files/virtual_folder.hpp"
 
@@ -27,6 +28,7 @@ struct FileRecord {
 
     Answers answers;  ///< By path as queried, cleaned; relative ones stay relative.
     std::map<std::string, std::optional<std::string>> variables;
+    std::map<Calculation, std::uint64_t> calculations;  ///< With the bits of their results.
     std::string unforeseen;       ///< The first query that has no recorded answer.
     std::string working;          ///< Where relative paths start; empty before the first one.
     std::uint64_t questions = 0;  ///< The number of queries.
@@ -61,6 +63,13 @@ public:
     /// Records a query of an environment variable; a null `value` means that it isn't set.
     void note_variable(std::string_view name, const char* value);
 
+    /// Records what the compiler calculated with the C library, and the bits of the result.
+    void note_calculation(const Calculation& calculation, std::uint64_t result);
+
+    /// From now on the compiler gets the time; until then it gets always the same one.
+    void give_time() noexcept { gives_time_ = true; }
+    [[nodiscard]] bool gives_time() const noexcept { return gives_time_; }
+
     /// Records a query that has no recorded answer, e.g. "readlink '/x'". The cache can't keep a
     /// result that may depend on it.
     void note_unforeseen(std::string_view what);
@@ -70,6 +79,9 @@ public:
     [[nodiscard]] const std::map<std::string, std::optional<std::string>>& variables()
         const noexcept {
         return record_.variables;
+    }
+    [[nodiscard]] const std::map<Calculation, std::uint64_t>& calculations() const noexcept {
+        return record_.calculations;
     }
     /// The first unforeseen query; empty if there was none.
     [[nodiscard]] const std::string& unforeseen() const noexcept { return record_.unforeseen; }
@@ -97,6 +109,7 @@ private:
     std::string forbidden_;
     std::vector<VirtualFolder> virtual_;
     std::string virtual_base_;  ///< The working directory with a slash.
+    bool gives_time_ = false;
 };
 
 /// Whether an absolute path is one of the folders or below one.

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <ctime>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/vfs.h>
@@ -14,17 +18,8 @@
 namespace lode {
 namespace {
 
-/// File stamps come from a clock that ticks every 1 to 10 ms.
-constexpr std::int64_t clock_tick_ns = 10'000'000;
-
 std::int64_t to_ns(const timespec& time) noexcept {
     return time.tv_sec * ns_per_second + time.tv_nsec;
-}
-
-/// The minimum age of a stamp for every later edit to change it. A stamp in whole seconds may come
-/// from a file system with a clock that ticks every two seconds.
-std::int64_t tick_of(const FileStamp& stamp) noexcept {
-    return stamp.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : clock_tick_ns;
 }
 
 /// Reads from start to end, up to the largest size; returns an errno value, 0 for success.
@@ -80,8 +75,15 @@ bool same_file(const FileStamp& a, const FileStamp& b) noexcept {
 
 std::int64_t file_clock_now() noexcept {
     timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return to_ns(now);
+}
+
+bool is_settled(const FileStamp& before, const FileStamp& after, std::int64_t clock) noexcept {
+    // A stamp in whole seconds may come from a file system with a clock that ticks every two.
+    const std::int64_t margin = after.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : 0;
+    // Every later edit has a stamp of the clock's time or more.
+    return before == after && std::max(after.modified_ns, after.changed_ns) < clock - margin;
 }
 
 FileOpening read_file_content(const std::string& path) {
@@ -103,12 +105,35 @@ FileOpening read_file_content(const std::string& path) {
     struct stat after {};
     if (::fstat(file.get(), &after) != 0) return {std::nullopt, errno, false};
     content.stamp = stamp_of(after);
-    content.settled = stamp_of(before) == content.stamp &&
-                      content.stamp.size == content.text.size() &&
-                      std::max(content.stamp.modified_ns, content.stamp.changed_ns) <
-                          start - tick_of(content.stamp) &&
-                      keeps_stamps(file.get());
+    content.settled = is_settled(stamp_of(before), content.stamp, start) &&
+                      content.stamp.size == content.text.size() && keeps_stamps(file.get());
     return {std::move(content), 0, false};
+}
+
+std::optional<Digest> digest_of_open_file(int file) {
+    std::vector<std::byte> part(std::size_t{1} << 20);
+    Hasher hasher;
+    for (off_t at = 0;;) {
+        const ssize_t got = ::pread(file, part.data(), part.size(), at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return std::nullopt;
+        if (got == 0) return hasher.finish();
+        hasher.update(std::span(part).first(static_cast<std::size_t>(got)));
+        at += got;
+    }
+}
+
+std::optional<FileDigest> read_file_digest(const std::string& path) {
+    const std::int64_t start = file_clock_now();
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat before {};
+    struct stat after {};
+    if (!file || ::fstat(file.get(), &before) != 0 || !S_ISREG(before.st_mode)) return std::nullopt;
+    const auto content = digest_of_open_file(file.get());
+    if (!content || ::fstat(file.get(), &after) != 0) return std::nullopt;
+    const FileStamp stamp = stamp_of(after);
+    return FileDigest{*content, stamp,
+                      is_settled(stamp_of(before), stamp, start) && keeps_stamps(file.get())};
 }
 
 }  // namespace lode

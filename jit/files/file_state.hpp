@@ -2,6 +2,8 @@
 // look.
 #pragma once
 
+#include <lode/base/digest.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,15 +38,20 @@ struct FileStamp {
 /// file systems use caches and another machine's clock; disk images may carry any stamps.
 [[nodiscard]] bool keeps_stamps(int file) noexcept;
 
-/// The current time of the clock that makes file stamps, in nanoseconds.
+/// The current time of the clock that makes file stamps, in nanoseconds. It ticks, every 1 to 50
+/// ms: it is behind the system's clock by up to a tick.
 [[nodiscard]] std::int64_t file_clock_now() noexcept;
+
+/// Whether every later edit changes the stamp of a file that was read: the stamps before and after
+/// the read, and the time of the clock that makes stamps before it.
+[[nodiscard]] bool is_settled(const FileStamp& before, const FileStamp& after,
+                              std::int64_t clock) noexcept;
 
 /// The content of a regular file, with the stamp that belongs to it.
 struct FileContent {
     std::string text;
     FileStamp stamp;
-    /// Whether every later edit changes the stamp: the stamp is older than the read by more than a
-    /// tick of the file system's clock, and the file system itself makes the stamps (see
+    /// Whether every later edit changes the stamp: is_settled() and keeps_stamps() (see
     /// docs/cache-format.md, "When a stamp is enough").
     bool settled = false;
 };
@@ -62,5 +69,18 @@ inline constexpr std::uint64_t largest_source_file = std::uint64_t{1} << 30;
 /// Reads a whole regular file. Never blocks on a FIFO or a device: anything but a regular file
 /// isn't read (EISDIR for a folder, EINVAL otherwise). EFBIG above largest_source_file.
 [[nodiscard]] FileOpening read_file_content(const std::string& path);
+
+/// The digest of a whole open file; nullopt if it can't be read.
+[[nodiscard]] std::optional<Digest> digest_of_open_file(int file);
+
+/// The digest of a regular file, for one that may be large.
+struct FileDigest {
+    Digest content = {};
+    FileStamp stamp = {};
+    bool settled = false;  ///< As FileContent::settled.
+};
+
+/// Reads a whole regular file in parts; nullopt if it can't be read.
+[[nodiscard]] std::optional<FileDigest> read_file_digest(const std::string& path);
 
 }  // namespace lode

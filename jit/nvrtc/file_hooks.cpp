@@ -1,19 +1,27 @@
 #include "jit/nvrtc/file_hooks.hpp"
 
+#include "base/process_end.hpp"
 #include "jit/nvrtc/driver_header.hpp"
+#include "jit/nvrtc/hooks.hpp"
 #include "jit/nvrtc/import_table.hpp"
+#include "jit/nvrtc/math_hooks.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <cxxabi.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -27,6 +35,8 @@ namespace {
 constinit thread_local FileAccesses* in_force = nullptr;
 /// The precompiled header of the compilation; nullptr if there is none.
 constinit thread_local PchFile* own_pch = nullptr;
+/// Compilations on threads without FileAccesses.
+constinit std::atomic<std::uint64_t> foreign_compilations = 0;
 
 /// Whether a file is the compiler's temporary one: "/tmp/edg0_1234", with this process's number.
 bool is_temporary(std::string_view path) noexcept {
@@ -132,17 +142,6 @@ int look_recorded(FileAccesses& accesses, const char* path, struct stat* status)
     return 0;
 }
 
-/// Runs `body`; an exception (out of memory) becomes ENOMEM.
-template <class Value, class Body>
-Value guarded(Value failed, const Body& body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        errno = ENOMEM;
-        return failed;
-    }
-}
-
 /// The compiler has read the head of the source and writes its precompiled header.
 void note_head() noexcept {
     guarded(0, [] {
@@ -160,26 +159,6 @@ void unforeseen(const char* function, const char* path) noexcept {
 }
 
 // -- Replacements for the C library functions that NVRTC calls ------------------------------
-
-/// The function to forward calls to: the library's previous one, or the C library's.
-template <class Signature>
-class Next {
-public:
-    constexpr explicit Next(Signature* function) noexcept
-        : address_(nullptr), function_(function) {}
-    template <class... Args>
-    auto operator()(Args... args) const noexcept {
-        void* const before = address_.load(std::memory_order_acquire);
-        Signature* const function =
-            before != nullptr ? reinterpret_cast<Signature*>(before) : function_;
-        return function(args...);
-    }
-    [[nodiscard]] std::atomic<void*>* slot() noexcept { return &address_; }
-
-private:
-    std::atomic<void*> address_;
-    Signature* function_;
-};
 
 int plain_xstat(int /*version*/, const char* path, struct stat* status) noexcept {
     return ::stat(path, status);
@@ -214,6 +193,9 @@ ssize_t plain_readlink(const char* path, char* text, std::size_t size) noexcept 
 DIR* plain_opendir(const char* path) noexcept {
     return ::opendir(path);
 }
+char* plain_time_text(const std::time_t* time) noexcept {
+    return std::ctime(time);
+}
 
 constinit Next next_fopen(&plain_fopen);
 constinit Next next_stat(&plain_stat);
@@ -227,6 +209,10 @@ constinit Next next_access(&plain_access);
 constinit Next next_realpath(&plain_realpath);
 constinit Next next_readlink(&plain_readlink);
 constinit Next next_opendir(&plain_opendir);
+constinit Next next_time_text(&plain_time_text);
+constinit Next next_time(&std::time);
+constinit Next next_process(&::getpid);
+constinit Next next_at_exit(&abi::__cxa_atexit);
 
 std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
     if (in_force == nullptr) return next_fopen(path, mode);
@@ -257,6 +243,37 @@ char* hooked_variable(const char* name) noexcept {
         return 0;
     });
     return value;
+}
+
+/// NVRTC asks for the time as text once in each compilation, for __TIME__ and __DATE__.
+char* hooked_time_text(const std::time_t* time) noexcept {
+    if (in_force == nullptr) {
+        foreign_compilations.fetch_add(1, std::memory_order_relaxed);
+        return next_time_text(time);
+    }
+    const std::time_t now = std::time(nullptr);
+    if (in_force->gives_time()) return next_time_text(&now);
+    constinit static thread_local char always[] = "Sat Jan  1 11:22:33 2000\n";
+    return always;
+}
+// NVRTC before 12.3 puts the time and the number of the process into the names of symbols that only
+// their own code knows.
+std::time_t hooked_time(std::time_t* to) noexcept {
+    if (in_force == nullptr) return next_time(to);
+    constexpr std::time_t always = 946'684'800;
+    if (to != nullptr) *to = always;
+    return always;
+}
+pid_t hooked_process() noexcept {
+    constexpr pid_t always = 1;
+    // The names of temporary files have the number too.
+    return in_force == nullptr || own_pch != nullptr ? next_process() : always;
+}
+/// NVRTC's handlers must find no compilation in progress.
+int hooked_at_exit(void (*handler)(void*), void* argument, void* library) noexcept {
+    const int result = next_at_exit(handler, argument, library);
+    end_uses_first();
+    return result;
 }
 
 // NVRTC isn't known to call the following: they are forwarded, and the result isn't kept.
@@ -320,6 +337,10 @@ const ImportedFunction hooks[] = {
     {"realpath", address(&hooked_realpath), next_realpath.slot()},
     {"readlink", address(&hooked_readlink), next_readlink.slot()},
     {"opendir", address(&hooked_opendir), next_opendir.slot()},
+    {"ctime", address(&hooked_time_text), next_time_text.slot()},
+    {"time", address(&hooked_time), next_time.slot()},
+    {"getpid", address(&hooked_process), next_process.slot()},
+    {"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()},
 };
 
 /// Other functions that query the file system; a library that imports one isn't watched.
@@ -364,16 +385,36 @@ bool watch_file_functions(const void* symbol) noexcept {
     try {
         const std::lock_guard guard(mutex);
         stay_loaded();
-        const auto replaced = replace_imports(symbol, hooks, unknown_functions);
+        std::vector<ImportedFunction> all(std::begin(hooks), std::end(hooks));
+        std::ranges::copy(math_hooks(), std::back_inserter(all));
+        const auto replaced = replace_imports(symbol, all, unknown_functions);
         const auto has = [&](std::string_view name) {
             return replaced && std::ranges::find(*replaced, name) != replaced->end();
         };
         return (has("fopen") || has("fopen64")) &&
                (has("stat") || has("stat64") || has("__xstat") || has("__xstat64")) &&
-               (has("getenv") || has("secure_getenv"));
+               (has("getenv") || has("secure_getenv")) && has("ctime");
     } catch (...) {  // Out of memory: not watched.
         return false;
     }
+}
+
+void watch_calculations(const void* symbol) noexcept {
+    try {
+        stay_loaded();
+        std::vector<ImportedFunction> some(math_hooks().begin(), math_hooks().end());
+        some.push_back({"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()});
+        (void)replace_imports(symbol, some, {});
+    } catch (...) {  // Out of memory: nothing is recorded, as before.
+    }
+}
+
+FileAccesses* accesses_in_force() noexcept {
+    return in_force;
+}
+
+std::uint64_t count_of_foreign_compilations() noexcept {
+    return foreign_compilations.load(std::memory_order_relaxed);
 }
 
 FileAccessScope::FileAccessScope(FileAccesses& accesses, PchFile* pch) noexcept

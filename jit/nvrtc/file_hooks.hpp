@@ -8,6 +8,7 @@
 
 #include "jit/files/file_accesses.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,14 @@ namespace lode {
 /// False if the library doesn't import the known functions, or if its import table can't be
 /// written. Thread-safe. Stays until the process ends: this code is never unloaded afterwards.
 [[nodiscard]] bool watch_file_functions(const void* symbol) noexcept;
+
+/// Watches what a library calculates with the C library, and orders its exit handlers after lode's
+/// own (process_end.hpp). Thread-safe.
+void watch_calculations(const void* symbol) noexcept;
+
+/// How often code other than lode's has compiled with a watched library: a compiler that others use
+/// too may be in a state that lode doesn't know.
+[[nodiscard]] std::uint64_t count_of_foreign_compilations() noexcept;
 
 /// The precompiled header that a compilation makes or uses. That file isn't recorded, nor are
 /// NVRTC's temporary files, which it has only then.

@@ -1,5 +1,6 @@
 #include "jit/nvrtc/library.hpp"
 
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
@@ -7,17 +8,55 @@
 #include "jit/nvrtc/program.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 namespace lode {
 namespace {
 
 constexpr int oldest_major = 12;
 constexpr int newest_major = 13;
+
+/// The loaded libraries whose files' names begin and end so, without links.
+std::vector<std::string> loaded_libraries(std::string_view beginning, std::string_view end) {
+    struct Search {
+        std::string_view beginning;
+        std::string_view end;
+        std::vector<std::string> found;
+    } search{beginning, end, {}};
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t /*size*/, void* argument) {
+            auto& wanted = *static_cast<Search*>(argument);
+            const std::string_view path = object->dlpi_name;
+            const auto name = path.substr(path.rfind('/') + 1);
+            if (name.starts_with(wanted.beginning) && name.ends_with(wanted.end))
+                wanted.found.emplace_back(path);
+            return 0;
+        },
+        &search);
+    for (auto& path : search.found) {
+        std::error_code problem;
+        const auto real = std::filesystem::canonical(path, problem);
+        if (!problem) path = real.native();
+    }
+    std::ranges::sort(search.found);
+    return search.found;
+}
+
+/// Whether a mapped library's file is no longer under its name.
+bool is_replaced(const std::string& path) {
+    std::ifstream maps("/proc/self/maps");
+    const std::string gone = path + " (deleted)";
+    for (std::string line; std::getline(maps, line);)
+        if (line.ends_with(gone)) return true;
+    return false;
+}
 
 std::string to_line(const LibraryAttempt& attempt) {
     return fmt::format("{} ({}): {}", attempt.place.candidate.string(), attempt.place.why,
@@ -57,6 +96,7 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
     }
     open_companion();
     watches_files_ = watch_file_functions(reinterpret_cast<void*>(table_.nvrtcCompileProgram));
+    end_uses_first();
     int count = 0;
     auto result = table_.nvrtcGetNumSupportedArchs(&count);
     std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));
@@ -120,6 +160,20 @@ void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,
     include_folders_ = toolkit_include_folders(path_, here);
 }
 
+std::vector<CompilerFile> NvrtcLibrary::files() const {
+    const std::lock_guard guard(files_mutex_);
+    if (files_) return *files_;
+    files_.emplace();
+    auto paths = loaded_libraries("libnvrtc-builtins.",
+                                  fmt::format(".so.{}.{}", version_major_, version_minor_));
+    paths.insert(paths.begin(), path_.native());
+    for (const auto& path : paths) {
+        const auto stamp = is_replaced(path) ? std::nullopt : stamp_of(path);
+        files_->push_back({path, stamp.value_or(FileStamp{})});
+    }
+    return *files_;
+}
+
 void NvrtcLibrary::learn_build(std::string_view build) const {
     const std::lock_guard guard(build_mutex_);
     if (build_.empty()) build_ = build;
@@ -133,6 +187,8 @@ Result<std::string> NvrtcLibrary::build() const {
         LODE_TRY_ASSIGN(const NvrtcProgram program,
                         NvrtcProgram::create(table_, "", "empty.cu", {}));
         const std::vector<std::string> flags = machine_flags(*this, arch);
+        FileAccesses unwanted;
+        const FileAccessScope scope(unwanted);
         if (const auto result = program.compile(flags); result != NVRTC_SUCCESS) {
             return fail_from_nvrtc(table_, result, "Compiling an empty program");
         }

@@ -1,6 +1,7 @@
 // NvrtcLibrary: an opened NVRTC and its properties.
 #pragma once
 
+#include "jit/files/file_state.hpp"
 #include "jit/nvrtc/locate.hpp"
 #include "jit/nvrtc/table.hpp"
 
@@ -10,17 +11,26 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lode {
 
+/// A library that a compiler consists of, and the stamp of its file.
+struct CompilerFile {
+    std::string path;
+    FileStamp stamp;
+
+    friend bool operator==(const CompilerFile&, const CompilerFile&) = default;
+};
+
 /// Opened once, never closed or changed: every member may be called from any thread.
 class NvrtcLibrary {
 public:
     /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is skipped like an
-    /// absent one. compiler_missing lists every attempt.
+    /// absent one. To be called on a compiler's thread. compiler_missing lists every attempt.
     [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
         const NvrtcSearchEnvironment& here);
 
@@ -50,8 +60,12 @@ public:
     [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }
 
     /// The build, e.g. "13.0.88": from the PTX of an earlier compilation, else by compiling an
-    /// empty program, at most once.
+    /// empty program, at most once. To be called on a compiler's thread.
     [[nodiscard]] Result<std::string> build() const;
+
+    /// The libraries that are mapped: NVRTC and its companion, after a compilation. A file that
+    /// another one has replaced has no stamp.
+    [[nodiscard]] std::vector<CompilerFile> files() const;
 
     /// Stores the result of build_in_ptx, so that build() needn't compile. Ignores an empty text.
     void learn_build(std::string_view build) const;
@@ -78,6 +92,8 @@ private:
 
     mutable std::mutex build_mutex_;
     mutable std::string build_;  ///< Guarded by build_mutex_; empty while unknown.
+    mutable std::mutex files_mutex_;
+    mutable std::optional<std::vector<CompilerFile>> files_;  ///< Guarded by files_mutex_.
 };
 
 /// The compiler's build from the banner of its PTX, "13.0.88"; empty without a banner.

@@ -9,8 +9,19 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace lode {
+
+/// A compiler, and the files that it consists of.
+struct CompilerProperties {
+    CompilerInfo info = {};
+    std::vector<CompilerFile> files = {};  ///< NvrtcLibrary::files()
+};
+
+/// Properties of an opened NVRTC. To be called on a compiler's thread. Errors: those of
+/// NvrtcLibrary::build().
+[[nodiscard]] Result<CompilerProperties> properties_of(const NvrtcLibrary& nvrtc);
 
 /// Thread-safe. A failed search isn't repeated.
 class NvrtcProvider {
@@ -24,11 +35,13 @@ public:
         return environment_;
     }
 
-    /// Opens NVRTC on the first call. Errors: compiler_missing, with every attempt.
+    /// Opens NVRTC on the first call, on a compiler's thread. Errors: compiler_missing, with every
+    /// attempt.
     [[nodiscard]] Result<std::shared_ptr<const NvrtcLibrary>> open();
 
-    /// Properties of the opened NVRTC. Errors: those of open().
-    [[nodiscard]] Result<CompilerInfo> info();
+    /// Properties of the opened NVRTC, asked for on a compiler's thread. Errors: those of open();
+    /// cancelled while the process ends.
+    [[nodiscard]] Result<CompilerProperties> properties();
 
 private:
     const Log log_;

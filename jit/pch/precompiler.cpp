@@ -1,9 +1,9 @@
 #include "jit/pch/precompiler.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/headers/text_scan.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/pch/header_size.hpp"
+#include "jit/text_words.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -45,16 +45,6 @@ std::string identity_of(const NvrtcLibrary& nvrtc) {
         fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.version_major(), nvrtc.version_minor());
     return fmt::format("{}\n{}", state_of(nvrtc.path()),
                        state_of(nvrtc.path().parent_path() / companion));
-}
-
-/// Whether code that comes from the text may depend on when it is compiled, or for which source.
-bool depends_on_source_or_time(const std::string& text, bool is_toolkit) {
-    constexpr std::string_view base_file = "__BASE_FILE__";
-    if (text.find(base_file) != std::string::npos) return true;
-    if (!is_toolkit) return cache::mentions_time(text);
-    constexpr std::string_view times[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
-    return std::ranges::any_of(times,
-                               [&](auto word) { return text.find(word) != std::string::npos; });
 }
 
 /// Removes the line in which NVRTC says what it did with the file; returns where it was.
@@ -196,6 +186,9 @@ Result<Conditions> Precompiler::conditions_of(const PchPlan& plan,
                                               std::uint64_t least_header_bytes) const {
     const FileAccesses accesses(plan.file.head.value_or(FileRecord{}));
     std::uint64_t bytes = 0;
+    WordPieces pieces;
+    if (!accesses.calculations().empty())
+        return fail(Errc::not_supported, "It calculates constants with the C library.");
     for (const auto& [name, answer] : accesses.answers()) {
         if (answer.content == nullptr) continue;
         bytes += answer.content->text.size();
@@ -203,9 +196,11 @@ Result<Conditions> Precompiler::conditions_of(const PchPlan& plan,
             std::ranges::any_of(nvrtc_.include_folders(), [&, &name = name](const auto& folder) {
                 return name.starts_with(folder.native() + "/");
             });
-        if (depends_on_source_or_time(answer.content->text, is_toolkit))
-            return fail(Errc::not_supported, fmt::format("'{}' depends on the time.", name));
+        if (!is_toolkit) pieces.add(answer.content->text);
     }
+    // Such a compilation is repeated without (compile.cpp).
+    if (pieces.can_form_any(time_words) || pieces.can_form_any(source_words))
+        return fail(Errc::not_supported, "It depends on the time, or on the source's name.");
     if (bytes < least_header_bytes) return fail(Errc::not_supported, "The headers are small.");
     return Conditions::of(accesses, plan.program);
 }

@@ -37,11 +37,12 @@ std::string record_of(const Key& key) {
 
 /// Identifies the start of the system; empty if it isn't known.
 const std::string& boot() {
-    static const std::string identity = [] {
+    // Never destroyed: other threads may use it while the process ends.
+    static const auto& identity = *new std::string([] {
         std::string text;
         std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
         return text;
-    }();
+    }());
     return identity;
 }
 
@@ -49,20 +50,6 @@ std::optional<FileStamp> stamp_of_open(int file) {
     struct stat status {};
     if (::fstat(file, &status) != 0) return std::nullopt;
     return stamp_of(status);
-}
-
-/// The digest of a whole file; nullopt if it can't be read.
-std::optional<Digest> digest_of(int file) {
-    std::vector<std::byte> part(std::size_t{1} << 20);
-    Hasher hasher;
-    for (off_t at = 0;;) {
-        const ssize_t got = ::pread(file, part.data(), part.size(), at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return std::nullopt;
-        if (got == 0) return hasher.finish();
-        hasher.update(std::span(part).first(static_cast<std::size_t>(got)));
-        at += got;
-    }
 }
 
 /// All files of one precompiled header.
@@ -106,7 +93,7 @@ bool PchStore::is_intact(const Descriptor& file, const Key& key, PchRecord& reco
     const bool is_trusted = !boot().empty() && keeps_stamps(file.get());
     const VerifiedState now{*stamp, is_trusted ? boot() : std::string()};
     if (is_trusted && record.verified == now) return true;
-    if (digest_of(file.get()) != record.content) return false;
+    if (digest_of_open_file(file.get()) != record.content) return false;
     record.verified = now;
     if (is_writable()) write_record(key, record);
     return true;
@@ -129,7 +116,7 @@ Status PchStore::publish(const Key& key, const std::string& temporary,
                     fmt::format("A precompiled header of {} bytes exceeds the limit for all ({}).",
                                 before->size, settings_.max_bytes));
     }
-    const auto content = digest_of(file.get());
+    const auto content = digest_of_open_file(file.get());
     if (!content) return fail_from_errno("Reading the cache", path_of(temporary), errno);
     LODE_TRY(folder_.adopt(temporary, file_of(key)));
     // Renaming changes the stamp.

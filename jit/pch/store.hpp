@@ -1,7 +1,7 @@
 // PchStore: the files of precompiled headers in the cache folder.
 //
-//   <folder>/v5/pch/<64 hex digits>          a precompiled header, as NVRTC wrote it
-//   <folder>/v5/pch/<64 hex digits>.record   its record (record.hpp), written after it
+//   <folder>/v6/pch/<64 hex digits>          a precompiled header, as NVRTC wrote it
+//   <folder>/v6/pch/<64 hex digits>.record   its record (record.hpp), written after it
 //
 // A file is complete before it gets its name and never changes afterwards. It is used only with a
 // record, whose modification time is the time of the last use. A record of size 0 has no file: it

@@ -1,7 +1,9 @@
 #include "jit/worker/message.hpp"
 
 #include "base/try.hpp"
+#include "jit/flags.hpp"
 #include "jit/image_bytes.hpp"
+#include "jit/worker/members.hpp"
 
 #include <optional>
 #include <type_traits>
@@ -11,6 +13,8 @@
 
 namespace lode::worker {
 namespace {
+
+using worker::write;
 
 enum class Outcome : std::uint8_t { image, error };
 
@@ -29,37 +33,6 @@ Result<ByteReader> begin(std::span<const std::byte> bytes) {
 
 tl::unexpected<Error> damaged(std::string_view what) {
     return fail(Errc::invalid_image, fmt::format("A worker's {} can't be parsed.", what));
-}
-
-void write(ByteWriter& out, const std::optional<std::string>& text) {
-    out.flag(text.has_value());
-    if (text) out.text(*text);
-}
-std::optional<std::string> read_optional(ByteReader& in) {
-    if (!in.flag()) return std::nullopt;
-    return in.text();
-}
-
-void write(ByteWriter& out, const std::vector<std::string>& texts) {
-    out.count(texts.size());
-    for (const auto& text : texts)
-        out.text(text);
-}
-std::vector<std::string> read_texts(ByteReader& in) {
-    std::vector<std::string> texts;
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        texts.push_back(in.text());
-    return texts;
-}
-
-void write(ByteWriter& out, const std::optional<bool>& value) {
-    out.flag(value.has_value());
-    out.flag(value.value_or(false));
-}
-std::optional<bool> read_switch(ByteReader& in) {
-    const bool has_value = in.flag();
-    const bool value = in.flag();
-    return has_value ? std::optional(value) : std::nullopt;
 }
 
 void write(ByteWriter& out, const NvrtcSearchEnvironment& search) {
@@ -103,66 +76,6 @@ Source read_source(ByteReader& in) {
     }
     return language == Source::Language::ptx ? Source::ptx(std::move(code), std::move(name))
                                              : Source::text(std::move(code), std::move(name));
-}
-
-void write(ByteWriter& out, const CompileOptions& options) {
-    out.count(options.definitions.size());
-    for (const auto& definition : options.definitions) {
-        out.text(definition.name);
-        write(out, definition.value);
-    }
-    out.count(options.include_folders.size());
-    for (const auto& folder : options.include_folders)
-        out.text(folder.native());
-    out.count(options.headers.size());
-    for (const auto& header : options.headers) {
-        out.text(header.name);
-        out.long_text(header.text);
-    }
-    write(out, options.pre_includes);
-    out.number(static_cast<std::uint8_t>(options.standard));
-    out.number(static_cast<std::uint8_t>(options.math.preset));
-    for (const auto* choice :
-         {&options.math.ftz, &options.math.prec_div, &options.math.prec_sqrt, &options.math.fmad})
-        write(out, *choice);
-    out.number(static_cast<std::int32_t>(options.max_registers));
-    for (const bool flag :
-         {options.line_info, options.debug, options.source_files, options.relocatable, options.lto,
-          options.minimal, options.toolkit_headers})
-        out.flag(flag);
-    out.number(static_cast<std::uint8_t>(options.tile));
-    write(out, options.extra_flags);
-}
-CompileOptions read_options(ByteReader& in) {
-    CompileOptions options;
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        Definition definition;
-        definition.name = in.text();
-        definition.value = read_optional(in);
-        options.definitions.push_back(std::move(definition));
-    }
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        options.include_folders.emplace_back(in.text());
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        Header header;
-        header.name = in.text();
-        header.text = in.long_text();
-        options.headers.push_back(std::move(header));
-    }
-    options.pre_includes = read_texts(in);
-    options.standard = in.enumerator(Standard::cxx20);
-    options.math.preset = in.enumerator(Math::Preset::host_comparable);
-    for (auto* choice :
-         {&options.math.ftz, &options.math.prec_div, &options.math.prec_sqrt, &options.math.fmad})
-        *choice = read_switch(in);
-    options.max_registers = in.number<std::int32_t>();
-    for (bool* flag :
-         {&options.line_info, &options.debug, &options.source_files, &options.relocatable,
-          &options.lto, &options.minimal, &options.toolkit_headers})
-        *flag = in.flag();
-    options.tile = in.enumerator(Tile::only);
-    options.extra_flags = read_texts(in);
-    return options;
 }
 
 void write(ByteWriter& out, const pch::Settings& pch) {
@@ -213,10 +126,6 @@ void write(ByteWriter& out, const Image& image) {
     out.long_text(as_text(format_symbols(image)));
     out.long_text(as_text(format_messages(image)));
 }
-std::vector<std::byte> read_bytes(ByteReader& in) {
-    const auto bytes = in.raw(in.number<std::uint64_t>());
-    return {bytes.begin(), bytes.end()};
-}
 std::optional<Image> read_image(ByteReader& in) {
     Image image;
     image.name = in.text();
@@ -256,6 +165,11 @@ void write(ByteWriter& out, const FileAccesses& files) {
         out.text(name);
         write(out, value);
     }
+    out.count(record.calculations.size());
+    for (const auto& [calculation, result] : record.calculations) {
+        out.number(calculation);
+        out.number(result);
+    }
     out.text(record.unforeseen);
     out.text(record.working);
     out.number(record.questions);
@@ -282,13 +196,107 @@ FileAccesses read_files(ByteReader& in) {
         std::string name = in.text();
         record.variables[std::move(name)] = read_optional(in);
     }
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        const auto calculation = in.number<Calculation>();
+        record.calculations[calculation] = in.number<std::uint64_t>();
+    }
     record.unforeseen = in.text();
     record.working = in.text();
     record.questions = in.number<std::uint64_t>();
     return FileAccesses(std::move(record));
 }
 
+void write(ByteWriter& out, const std::vector<CompilerFile>& files) {
+    out.count(files.size());
+    for (const auto& [path, stamp] : files) {
+        out.text(path);
+        out.number(stamp);
+    }
+}
+std::vector<CompilerFile> read_compiler_files(ByteReader& in) {
+    std::vector<CompilerFile> files;
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        CompilerFile file;
+        file.path = in.text();
+        file.stamp = in.number<FileStamp>();
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
+void write(ByteWriter& out, const CompilerProperties& properties) {
+    const CompilerInfo& info = properties.info;
+    out.number(std::int32_t{info.version_major});
+    out.number(std::int32_t{info.version_minor});
+    out.text(info.build);
+    out.text(info.path.native());
+    MemberWriter{out}(info.include_folders);
+    out.count(info.supported.size());
+    for (const auto cc : info.supported)
+        out.number(std::int32_t{cc.number()});
+    write(out, info.search_attempts);
+    write(out, properties.files);
+}
+CompilerProperties read_properties(ByteReader& in) {
+    CompilerProperties properties;
+    CompilerInfo& info = properties.info;
+    info.version_major = in.number<std::int32_t>();
+    info.version_minor = in.number<std::int32_t>();
+    info.build = in.text();
+    info.path = in.text();
+    MemberReader{in}(info.include_folders);
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
+        info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
+    info.search_attempts = read_texts(in);
+    properties.files = read_compiler_files(in);
+    return properties;
+}
+
+void write(ByteWriter& out, const LinkTask& link) {
+    out.text(link.search.library.native());
+    out.number(std::int32_t{link.search.driver_version});
+    MemberWriter{out}(link.search.folders);
+    out.count(link.inputs.size());
+    for (const auto& input : link.inputs) {
+        out.number(static_cast<std::uint8_t>(input.kind));
+        out.text(input.name);
+        out.long_text(as_text(input.bytes));
+        out.text(input.arch ? input.arch->to_string() : "");
+        Image symbols;
+        symbols.lowered_names = input.lowered_names;
+        symbols.kernels = input.kernels;
+        out.long_text(as_text(format_symbols(symbols)));
+    }
+    for_each_member(link.options, MemberWriter{out});
+}
+std::optional<LinkTask> read_link(ByteReader& in) {
+    LinkTask link;
+    link.search.library = in.text();
+    link.search.driver_version = in.number<std::int32_t>();
+    MemberReader{in}(link.search.folders);
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        LinkInput input;
+        input.kind = in.enumerator(LinkInput::Kind::archive);
+        input.name = in.text();
+        input.bytes = read_bytes(in);
+        if (const auto arch = Arch::parse(in.text())) input.arch = *arch;
+        Image symbols;
+        if (!parse_symbols(read_bytes(in), symbols)) return std::nullopt;
+        input.lowered_names = std::move(symbols.lowered_names);
+        input.kernels = std::move(symbols.kernels);
+        link.inputs.push_back(std::move(input));
+    }
+    for_each_member(link.options, MemberReader{in});
+    return link;
+}
+
 }  // namespace
+
+bool Request::is_last() const {
+    return task == Task::link      ? leaves_traces(link.options)
+           : task == Task::compile ? leaves_traces(options)
+                                   : false;
+}
 
 Bytes format_setup(const JailSetup& setup) {
     ByteWriter out;
@@ -319,11 +327,13 @@ Bytes format_request(const Request& request) {
     write(out, request.environment);
     write(out, request.source);
     out.text(request.arch.to_string());
-    write(out, request.options);
+    for_each_member(request.options, MemberWriter{out});
     write(out, request.name_expressions);
     write(out, request.pch);
     out.text(request.source_files.source);
     out.text(request.source_files.headers);
+    out.number(static_cast<std::uint8_t>(request.task));
+    write(out, request.link);
     return std::move(out).take();
 }
 
@@ -334,13 +344,16 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     auto environment = read_texts(in);
     auto source = read_source(in);
     const auto arch = Arch::parse(in.text());
-    auto options = read_options(in);
+    CompileOptions options;
+    for_each_member(options, MemberReader{in});
     auto names = read_texts(in);
     auto pch = read_pch(in);
     SourceFiles source_files;
     source_files.source = in.text();
     source_files.headers = in.text();
-    if (!in.ended() || !arch) return damaged("request");
+    const auto task = in.enumerator(Task::link);
+    auto link = read_link(in);
+    if (!in.ended() || !arch || !link) return damaged("request");
     return Request{std::move(nvrtc),
                    std::move(working_folder),
                    std::move(environment),
@@ -349,7 +362,9 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                    std::move(options),
                    std::move(names),
                    std::move(pch),
-                   std::move(source_files)};
+                   std::move(source_files),
+                   task,
+                   *std::move(link)};
 }
 
 Bytes format_answer(const Answer& answer) {
@@ -362,13 +377,19 @@ Bytes format_answer(const Answer& answer) {
         write(out, answer.image.error());
     write(out, answer.files.compiler);
     write(out, answer.files.shims);
-    out.flag(answer.files.is_watched);
+    const CompileFiles& files = answer.files;
+    out.flag(files.is_watched);
+    write(out, files.compiler_files);
+    out.text(files.compiler_state);
+    for (const bool fact : {files.uses_time, files.may_name_files, files.may_join_questions})
+        out.flag(fact);
+    write(out, answer.properties);
     return std::move(out).take();
 }
 
 Result<Answer> parse_answer(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
-    Answer answer{fail(Errc::compiler_failed, {}), {}};
+    Answer answer{fail(Errc::compiler_failed, {})};
     if (in.enumerator(Outcome::error) == Outcome::image) {
         auto image = read_image(in);
         if (!image) return damaged("answer");
@@ -380,7 +401,13 @@ Result<Answer> parse_answer(std::span<const std::byte> bytes) {
     }
     answer.files.compiler = read_files(in);
     answer.files.shims = read_files(in);
-    answer.files.is_watched = in.flag();
+    CompileFiles& files = answer.files;
+    files.is_watched = in.flag();
+    files.compiler_files = read_compiler_files(in);
+    files.compiler_state = in.text();
+    for (bool* fact : {&files.uses_time, &files.may_name_files, &files.may_join_questions})
+        *fact = in.flag();
+    answer.properties = read_properties(in);
     if (!in.ended()) return damaged("answer");
     return answer;
 }

@@ -8,11 +8,13 @@
 #include "jit/bytes.hpp"
 #include "jit/compile.hpp"
 #include "jit/nvrtc/locate.hpp"
+#include "jit/nvrtc/provider.hpp"
 #include "jit/pch/settings.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
@@ -24,9 +26,23 @@
 namespace lode::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 5;
 
-/// One compilation, with everything of the host that decides its result.
+/// What a host wants of a worker.
+enum class Task : std::uint8_t {
+    compile,
+    properties,  ///< Those of the compiler.
+    link
+};
+
+/// The rest of a request to link.
+struct LinkTask {
+    LinkerSearch search = {};
+    std::vector<LinkInput> inputs = {};
+    LinkOptions options = {};
+};
+
+/// One compilation or link, with everything of the host that decides its result.
 struct Request {
     NvrtcSearchEnvironment nvrtc;          ///< Where the host searches for the compiler.
     std::string working_folder;            ///< Where relative paths start.
@@ -37,12 +53,18 @@ struct Request {
     std::vector<std::string> name_expressions;
     pch::Settings pch = {};
     SourceFiles source_files = {};
+    Task task = Task::compile;
+    LinkTask link = {};  ///< The source is the name of the link, the architecture its target.
+
+    /// Whether the worker has to end after the answer: leaves_traces().
+    [[nodiscard]] bool is_last() const;
 };
 
-/// The result, and the file system queries that it depends on.
+/// The result, and what it depends on.
 struct Answer {
-    Result<Image> image;
-    CompileFiles files;
+    Result<Image> image;  ///< Without code for Task::properties.
+    CompileFiles files = {};
+    CompilerProperties properties = {};  ///< For Task::properties.
 };
 
 /// What a worker in a jail needs to know at its start (jail.hpp).

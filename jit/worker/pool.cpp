@@ -54,7 +54,7 @@ Result<Answer> Pool::compile(const Request& request, const CompileControl& contr
         control.enter(CompilePhase::compiling);
         auto answer = process->run(without_pch ? *without_pch : request, control);
         const Failure failure = answer ? Failure::none : process->failure();
-        release(std::move(process));
+        release(std::move(process), request.is_last());
         if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
             return answer;
         if (failure == Failure::crashed) {
@@ -119,12 +119,12 @@ Result<Pool::Held> Pool::acquire(const Request& request, const CompileControl& c
         lock.lock();
         busy_.emplace(process->get(), (*process)->pid());
     } else {
-        release(nullptr);
+        release(nullptr, false);
     }
     return process;
 }
 
-void Pool::release(Held process) {
+void Pool::release(Held process, bool is_spent) {
     std::uint64_t used = 0;
     if (process != nullptr) {
         {
@@ -132,7 +132,8 @@ void Pool::release(Held process) {
             busy_.erase(process.get());
         }
         used = resident_bytes(process->pid());
-        if (process->failure() != Failure::none || used > most_idle_memory) process = nullptr;
+        if (process->failure() != Failure::none || is_spent || used > most_idle_memory)
+            process = nullptr;
     }
     const std::lock_guard guard(mutex_);
     largest_use_ = std::max(largest_use_, used);

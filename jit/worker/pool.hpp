@@ -45,7 +45,8 @@ private:
 
     /// A free process, or a new one; waits while there are too many.
     [[nodiscard]] Result<Held> acquire(const Request& request, const CompileControl& control);
-    void release(Held process);
+    /// Keeps a process for the next request, unless it has failed, is spent or is large.
+    void release(Held process, bool is_spent);
     [[nodiscard]] Result<Held> start();
     /// Whether another process may start. Needs the mutex.
     [[nodiscard]] bool has_room() const;

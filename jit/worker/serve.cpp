@@ -2,6 +2,8 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/compiler_thread.hpp"
+#include "jit/nvjitlink.hpp"
 #include "jit/pch/precompiler.hpp"
 #include "jit/worker/channel.hpp"
 #include "jit/worker/jail.hpp"
@@ -47,27 +49,48 @@ public:
     }
 
     Answer answer(std::span<const std::byte> message) {
-        Answer answer{fail(Errc::compiler_failed, {}), {}};
-        answer.image = compile(message, answer.files);
+        Answer answer{fail(Errc::compiler_failed, {})};
+        if (auto done = answer_to(message, answer); !done)
+            answer.image = tl::unexpected<Error>(std::move(done).error());
         return answer;
     }
 
 private:
-    Result<Image> compile(std::span<const std::byte> message, CompileFiles& files) {
+    Status answer_to(std::span<const std::byte> message, Answer& answer) {
         if (refusal_) return tl::unexpected<Error>(*refusal_);
         LODE_TRY_ASSIGN(const Request request, parse_request(message));
         if (jail_) {
             LODE_TRY(check_options(request.options, *jail_));
-            files.compiler = FileAccesses(jail_->limits);
-            files.shims = FileAccesses(jail_->limits);
+            answer.files.compiler = FileAccesses(jail_->limits);
+            answer.files.shims = FileAccesses(jail_->limits);
         }
         adopt_environment(request.environment);
         if (::chdir(request.working_folder.c_str()) != 0)
             return fail_from_errno("Entering the working folder", request.working_folder, errno);
+        if (request.task == Task::link) {
+            answer.image = link(request, answer.files.compiler);
+            return {};
+        }
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
-        return compile_with(*nvrtc, request.source, request.arch, request.options,
-                            request.name_expressions, &files, {precompiler_.get(), &request.pch},
-                            {}, request.source_files);
+        if (request.task == Task::properties) {
+            Result<CompilerProperties> properties;
+            LODE_TRY(on_compiler_thread([&] { properties = properties_of(*nvrtc); }));
+            LODE_TRY_ASSIGN(answer.properties, std::move(properties));
+            Image none;
+            none.arch = request.arch;
+            answer.image = std::move(none);
+            return {};
+        }
+        answer.image = compile_with(*nvrtc, request.source, request.arch, request.options,
+                                    request.name_expressions, &answer.files,
+                                    {precompiler_.get(), &request.pch}, {}, request.source_files);
+        return {};
+    }
+
+    static Result<Image> link(const Request& request, FileAccesses& accesses) {
+        LODE_TRY_ASSIGN(const auto library, nvjitlink::open(request.link.search));
+        return nvjitlink::link(library, request.link.inputs, request.arch, request.link.options,
+                               accesses);
     }
 
     /// NVRTC and functions of the C library read the environment during the compilation.
@@ -85,7 +108,9 @@ private:
     Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
         if (nvrtc_ && search_ == search) return nvrtc_;
         precompiler_ = nullptr;
-        LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
+        Result<std::shared_ptr<const NvrtcLibrary>> opened;
+        LODE_TRY(on_compiler_thread([&] { opened = NvrtcLibrary::open(search); }));
+        LODE_TRY_ASSIGN(nvrtc_, std::move(opened));
         precompiler_ = std::make_unique<pch::Precompiler>(*nvrtc_);
         search_ = search;
         return nvrtc_;

@@ -31,15 +31,16 @@ Status check_include_folders(const CompileOptions& options) {
 
 }  // namespace
 
-Result<CompilerInfo> FakeNvrtc::info() {
-    CompilerInfo info;
+Result<CompilerProperties> FakeNvrtc::properties() {
+    CompilerProperties properties;
+    CompilerInfo& info = properties.info;
     info.version_major = 13;
     info.build = "13.0.1";
     info.path = "/opt/oracle/libnvrtc.so.13";
     info.include_folders = {toolkit_};
     info.supported = {{8, 0}, {9, 0}};
     info.search_attempts = {"found"};
-    return info;
+    return properties;
 }
 
 Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
@@ -62,6 +63,7 @@ Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
                                   task.files.compiler, before_question})
                         .run();
     if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
+    note_texts(task.files, text, task.options, task.name_expressions, std::span(&toolkit_, 1));
 
     CompileOptions placeless = task.options;
     placeless.include_folders.clear();

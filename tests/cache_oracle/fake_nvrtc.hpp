@@ -27,7 +27,7 @@ public:
     std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
         return {toolkit_};
     }
-    Result<CompilerInfo> info() override;
+    Result<CompilerProperties> properties() override;
     Result<Image> compile(const cache::CompileTask& task) override;
 
 private:

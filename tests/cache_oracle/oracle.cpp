@@ -48,7 +48,7 @@ Dialect dialect_of(const Plan& plan) {
 std::map<std::string, fs::file_time_type> precompiled_headers(const fs::path& cache) {
     std::map<std::string, fs::file_time_type> all;
     std::error_code none;
-    for (const auto& item : fs::directory_iterator(cache / "v5/pch", none)) {
+    for (const auto& item : fs::directory_iterator(cache / "v6/pch", none)) {
         if (item.path().extension() == ".record")
             all[item.path().filename()] = item.last_write_time(none);
     }

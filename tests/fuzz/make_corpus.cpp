@@ -113,7 +113,10 @@ int main(int argc, char** argv) {
     large.image.diagnostics.clear();
     const Bytes entry_bytes = format_entry(entry);
     const Bytes manifest = format_manifest(example_manifest());
-    CompilerInfo info;
+    KnownCompiler compiler;
+    compiler.digest = sha256("compiler").to_hex();
+    compiler.properties.files = {{"/usr/local/cuda/lib64/libnvrtc.so.13", {1, 2, 3, 4, 5}}};
+    CompilerInfo& info = compiler.properties.info;
     info.version_major = 13;
     info.build = "13.0.88";
     info.path = "/usr/local/cuda/lib64/libnvrtc.so.13";
@@ -149,14 +152,14 @@ int main(int argc, char** argv) {
     fine &= seed("action_result", "small", format_action_result(files));
     fine &= seed_answers(manifest, entry_bytes);
     fine &= seed("pack", "small", pack);
-    fine &= seed("toolchain", "small", format_toolchain(info));
+    fine &= seed("toolchain", "small", format_toolchain(compiler));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));
     const Bytes record_bytes = lode::pch::format_record(example_pch_record());
     fine &= seed("pch_prefix", "small", as_bytes(source));
     fine &= seed("pch_record", "small", record_bytes);
     fine &= seed("pch_record_sections", "small", sections_of(record_bytes, FileKind::pch));
     fine &= seed("toolchain_sections", "small",
-                 sections_of(format_toolchain(info), FileKind::toolchain));
+                 sections_of(format_toolchain(compiler), FileKind::toolchain));
     fine &= seed("pack_sections", "small", sections_of(pack, FileKind::pack));
     fine &= seed("key_text", "small", as_bytes(entry.key_text));
     lode::worker::Request request{{},

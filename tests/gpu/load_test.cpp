@@ -331,7 +331,7 @@ TEST_CASE("load: code in memory is written to files only where the user asks for
     cache.folder = folder.path();
     const auto runtime = require(Runtime::open({.cache = cache}));
     const auto device = require(runtime.device(0));
-    const fs::path sources = folder.path() / "v5/sources";
+    const fs::path sources = folder.path() / "v6/sources";
     const Source source = Source::text("__global__ void k(int* x) { *x = 1; }\n", "lines.cu");
     (void)require(device.load(source, "k"));
     CHECK_FALSE(fs::exists(sources));

@@ -40,8 +40,9 @@ FOLDERS = {
     "runtime/texture": {"runtime/memory"},
 }
 # Headers outside these folders that every folder of their component may include.
-SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/flags.hpp",
-          "jit/image_bytes.hpp", "jit/shims.hpp", "runtime/device_checks.hpp",
+SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
+          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/shims.hpp",
+          "jit/text_words.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
           "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.

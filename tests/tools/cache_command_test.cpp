@@ -80,7 +80,7 @@ TEST_CASE("lode cache: verify finds a damaged record, repairs it on request") {
     CHECK(project.compile().exit_code == 0);
     CHECK(project.run({"cache", "verify"}).exit_code == 0);
     for (const auto& item : std::filesystem::recursive_directory_iterator(
-             project.folder() / "cache" / "v5" / "entries")) {
+             project.folder() / "cache" / "v6" / "entries")) {
         if (item.is_regular_file()) std::filesystem::resize_file(item.path(), 100);
     }
     const auto found = project.run({"cache", "verify"});

@@ -185,7 +185,7 @@ TEST_CASE("lode doctor: the cache's folder and the packs") {
               "slow: A pack can't be used"));
 
     // A record as large as the bound.
-    const auto folder = patient.path("cache") / "v5/entries/ab";
+    const auto folder = patient.path("cache") / "v6/entries/ab";
     fs::create_directories(folder);
     fs::permissions(patient.path("cache"), fs::perms::owner_all);
     put(folder / std::string(62, 'c'), std::string(1 << 20, 'x'));

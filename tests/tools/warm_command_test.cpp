@@ -73,7 +73,7 @@ TEST_CASE("lode warm: --check lists what is missing, and a warmed cache misses n
     CHECK(cold.says("math::scale<float>, math::scale<int>"));
     CHECK(cold.says("it was never compiled before"));
     CHECK(cold.complains("lode: 3 of 3 compilations are missing from the cache."));
-    CHECK_FALSE(fs::exists(project.path("cache/v5/entries")));
+    CHECK_FALSE(fs::exists(project.path("cache/v6/entries")));
 
     const auto filled = project.warm({manifest});
     CHECK_MESSAGE(filled.exit_code == 0, filled.err);
@@ -264,7 +264,7 @@ TEST_CASE("lode warm: one that is killed goes on where it ended") {
                 R"(, {{"file": "bomb.cu", "arch": "sm_90", "flags": ["-DN={}"]}})", bomb);
     }
     const auto unfinished = project.manifest(requests_and_bombs);
-    const auto entries = project.path("cache/v5/entries");
+    const auto entries = project.path("cache/v6/entries");
     {
         Running running({"warm", unfinished, "--jobs", "2"}, project.environment("cache"));
         for (int i = 0; i < 1000; ++i) {

@@ -23,6 +23,11 @@ LODE_API_BEGIN
 
 namespace lode {
 
+class FileAccesses;
+namespace detail {
+class CachedCompilerState;
+}
+
 /// Where to look for nvJitLink.
 struct LinkerSearch {
     /// A library file, or the folder that contains it. If set, no other place is searched.
@@ -145,6 +150,11 @@ public:
     }
 
 private:
+    friend class detail::CachedCompilerState;
+    /// Also records what the linker calculates with the C library.
+    [[nodiscard]] Result<Image> link(std::span<const LinkInput> inputs, const Arch& target,
+                                     const LinkOptions& options, FileAccesses& accesses) const;
+
     struct State;
     std::shared_ptr<State> state_;
 };

@@ -1,6 +1,6 @@
 #include "jit/cache/headers/collect.hpp"
 
-#include "jit/cache/headers/text_scan.hpp"
+#include "jit/cache/headers/other_inputs.hpp"
 #include "jit/shims.hpp"
 
 #include <algorithm>
@@ -68,6 +68,8 @@ public:
         if (!asked.unforeseen().empty()) {
             obstacle_ = "the compiler did something that lode doesn't track: " + asked.unforeseen();
         }
+        if (question_.files.uses_time) obstacle_ = time_obstacle;
+        if (!question_.files.compiler_state.empty()) obstacle_ = question_.files.compiler_state;
         if (!asked.working().empty() && asked.working() != folders_.working) {
             obstacle_ = "the working directory changed";
         }
@@ -106,10 +108,9 @@ private:
     /// Scans the texts and paths of the request itself.
     void scan_request() {
         const auto& options = question_.options;
-        text(question_.source_text, scan_includes(question_.source_text),
-             mentions_path(question_.source_text));
+        text(question_.source_text, scan_includes(question_.source_text));
         for (const auto& header : options.headers) {
-            text(header.text, scan_includes(header.text), mentions_path(header.text));
+            text(header.text, scan_includes(header.text));
             if (header.name.starts_with('/')) absolute_name(header.name);
         }
         for (const auto& name : options.pre_includes) {
@@ -117,8 +118,8 @@ private:
             if (name.starts_with('/')) absolute_name(name);
         }
         for (const auto& definition : options.definitions) {
-            for (const auto& name : absolute_names(definition.value.value_or("")))
-                absolute_name(name);
+            const std::string value = definition.value.value_or("");
+            text(value, scan_includes(value));
         }
     }
 
@@ -204,15 +205,11 @@ private:
                 mentioned_.insert(mention.name);
             return;
         }
-        if (properties->mentions_time) {
-            obstacle_ = fmt::format("header '{}' may depend on the time of compilation", full);
-        }
-        text(content.text, properties->scan, properties->mentions_path);
+        text(content.text, properties->scan);
     }
 
     /// Records how a user's text may affect the code other than by its content.
-    void text(std::string_view whole, const IncludeScan& scan, bool may_name_path) {
-        may_name_path_ = may_name_path_ || may_name_path;
+    void text(std::string_view whole, const IncludeScan& scan) {
         is_computed_ = is_computed_ || scan.computed;
         for (const auto& mention : scan.mentions) {
             mentioned_.insert(mention.name);
@@ -237,7 +234,7 @@ private:
 
     /// Whether the set holds only for these folders, not for others with the same files.
     bool is_bound() const {
-        if (is_computed_ || may_name_path_) return true;
+        if (is_computed_ || question_.files.may_name_files) return true;
         if (options_put_paths_into_code(question_.options)) return true;
         if (!variable("NVRTC_APPEND_FLAGS").empty()) return true;
         // Assertion macros of the toolkit put the paths of the files that use them into the code.
@@ -281,6 +278,8 @@ private:
             if (name == "PWD" || is_variable_in_key(name)) continue;
             set_.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
         }
+        const auto& calculations = question_.files.compiler.calculations();
+        set_.calculations.assign(calculations.begin(), calculations.end());
     }
 
     bool is_there(const std::string& path) {
@@ -324,8 +323,8 @@ private:
     std::unordered_map<std::string, bool> places_;
     HeaderSet set_;
     std::string obstacle_;
-    bool is_computed_ = false;
-    bool may_name_path_ = false;
+    /// A text may compute the name of a header.
+    bool is_computed_ = question_.files.may_join_questions;
     bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
     bool reads_headers_ = true;    ///< The compiler asked for files besides its source.
 };

@@ -3,7 +3,6 @@
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/cache/headers/text_scan.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -246,8 +245,6 @@ std::shared_ptr<const HeaderProperties> HeaderStore::scan(const std::string& pat
     properties->state =
         known ? known->state : HeaderState{content.stamp, content.settled, sha256(content.text)};
     properties->scan = scan_includes(content.text);
-    properties->mentions_path = mentions_path(content.text);
-    properties->mentions_time = mentions_time(content.text);
     remember(path, {properties->state, properties});
     return properties;
 }
@@ -261,6 +258,10 @@ HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, He
     for (const auto& variable : set.variables) {
         if (variable == VariableRecord::now(variable.name)) continue;
         return {fmt::format("the environment variable {} has changed", variable.name), {}, {}};
+    }
+    for (const auto& [calculation, result] : set.calculations) {
+        if (calculate(calculation) == result) continue;
+        return {fmt::format("the C library's {} has changed", to_string(calculation)), {}, {}};
     }
     FilesNow files;
     auto [check, other_files] = check_files(set, folders, store, trusts_stamps, files);

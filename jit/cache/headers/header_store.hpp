@@ -29,8 +29,6 @@ struct HeaderState {
 struct HeaderProperties {
     HeaderState state;
     IncludeScan scan;
-    bool mentions_path = false;  ///< See lode::cache::mentions_path.
-    bool mentions_time = false;
 };
 
 /// Remembers the digests and scans of files as long as their stamps hold. Thread-safe.

@@ -1,6 +1,7 @@
 #include "jit/cache/headers/include_scan.hpp"
 
 #include "base/identifier.hpp"
+#include "jit/text_words.hpp"
 
 #include <algorithm>
 
@@ -10,31 +11,6 @@ namespace {
 constexpr std::string_view word = "include";
 constexpr std::string_view blanks = " \t\v\f\r";
 constexpr std::string_view paste_operators[] = {"##", "%:%:", "?\?=?\?="};
-
-/// The text after joining lines that end with a backslash (or with ??/, its trigraph before C++17),
-/// as the preprocessor does. Only texts with such lines are copied.
-std::string_view joined(std::string_view text, std::string& storage) {
-    constexpr std::string_view trigraph = "?\?/";
-    if (text.find('\\') == std::string_view::npos &&
-        text.find(trigraph) == std::string_view::npos) {
-        return text;
-    }
-    storage.reserve(text.size());
-    while (!text.empty()) {
-        const std::size_t mark =
-            text[0] == '\\' ? 1 : (text.starts_with(trigraph) ? trigraph.size() : 0);
-        std::size_t end = mark;
-        while (mark > 0 && end < text.size() && blanks.find(text[end]) != std::string_view::npos)
-            ++end;
-        if (mark > 0 && end < text.size() && text[end] == '\n') {
-            text.remove_prefix(end + 1);
-        } else {
-            storage += text[0];
-            text.remove_prefix(1);
-        }
-    }
-    return storage;
-}
 
 /// Removes blanks and comments from the front.
 void skip_blanks(std::string_view& text) {
@@ -85,20 +61,6 @@ bool pastes_tokens(std::string_view text) noexcept {
     });
 }
 
-/// Whether a token of the text may be the first piece of `one`, with the rest pasted to it. Tokens
-/// of one or two characters ("_", "__") count only if the text itself pastes tokens.
-bool may_begin(std::string_view text, std::string_view one, bool pastes) {
-    if (!one.starts_with("__")) return false;
-    for (std::size_t at = 0; (at = text.find('_', at)) != std::string_view::npos;) {
-        const std::size_t start = identifier_start(text, at);
-        const std::string_view token = identifier_at(text, start);
-        at = start + token.size();
-        const bool is_piece = token.size() < one.size() && one.starts_with(token);
-        if (is_piece && (pastes || token.size() > 2)) return true;
-    }
-    return false;
-}
-
 /// Whether `__has_include` after `before` is only tested for existence.
 bool is_asked_for(std::string_view before) {
     constexpr std::string_view questions[] = {"defined", "ifdef", "ifndef", "elifdef", "elifndef"};
@@ -116,7 +78,7 @@ bool is_asked_for(std::string_view before) {
 IncludeScan scan_includes(std::string_view text) {
     using Form = IncludeMention::Form;
     std::string storage;
-    text = joined(text, storage);
+    text = joined_lines(text, storage);
     IncludeScan scan;
     std::size_t at = 0;
     while ((at = text.find(word, at)) != std::string_view::npos) {
@@ -152,23 +114,13 @@ IncludeScan scan_includes(std::string_view text) {
             scan.computed = scan.computed || follows_hash(text, start);
         }
     }
-    scan.computed = scan.computed || may_begin(text, "__has_include", pastes_tokens(text));
     return scan;
 }
 
 bool is_free_of_includes(std::string_view text) {
     std::string storage;
-    text = joined(text, storage);
+    text = joined_lines(text, storage);
     return text.find(word) == std::string_view::npos && !pastes_tokens(text);
-}
-
-bool may_say_any(std::string_view text, std::span<const std::string_view> words) {
-    std::string storage;
-    text = joined(text, storage);
-    const bool pastes = pastes_tokens(text);
-    return std::ranges::any_of(words, [&](std::string_view one) {
-        return text.find(one) != std::string_view::npos || may_begin(text, one, pastes);
-    });
 }
 
 }  // namespace lode::cache

@@ -1,12 +1,11 @@
 // A scan of source text for the headers that it mentions; not a preprocessor.
 //
 // It doesn't decide what a compilation reads (collect.hpp does), only whether the compilation's
-// header set holds in other folders too, and which texts may put times and paths into the code.
+// header set holds in other folders too.
 // Conservative: anything that may be a directive counts as one, including in comments, strings and
 // inactive regions.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +33,5 @@ struct IncludeScan {
 
 /// Whether a text can't read any header: it contains no form of "include" and can't form one.
 [[nodiscard]] bool is_free_of_includes(std::string_view text);
-
-/// Whether a text may use one of the words: it contains one, also across joined lines, or has a
-/// token that begins one and that ## may complete.
-[[nodiscard]] bool may_say_any(std::string_view text, std::span<const std::string_view> words);
 
 }  // namespace lode::cache

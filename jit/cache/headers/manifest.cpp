@@ -88,6 +88,13 @@ void write(ByteWriter& out, const HeaderSet& set) {
         out.text(name);
         out.text(value);
     }
+    out.count(set.calculations.size());
+    for (const auto& [calculation, result] : set.calculations) {
+        out.number(calculation.function);
+        out.number(calculation.x);
+        out.number(calculation.y);
+        out.number(result);
+    }
     out.text(set.bound_to);
 }
 
@@ -102,6 +109,13 @@ HeaderSet read_set(ByteReader& in) {
         variable.name = in.text();
         variable.value = in.text();
         set.variables.push_back(std::move(variable));
+    }
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        Calculation calculation;
+        calculation.function = in.number<std::uint8_t>();
+        calculation.x = in.number<std::uint64_t>();
+        calculation.y = in.number<std::uint64_t>();
+        set.calculations.emplace_back(calculation, in.number<std::uint64_t>());
     }
     set.bound_to = in.text();
     return set;
@@ -133,18 +147,22 @@ std::string HeaderSet::key_list() const {
     }
     for (const auto& [name, value] : variables)
         list += fmt::format("variable {} {}\n", name, value);
+    for (const auto& [calculation, result] : calculations)
+        list += fmt::format("{} is {:x}\n", to_string(calculation), result);
     if (!bound_to.empty()) list += "bound to " + sha256(bound_to).to_hex() + "\n";
     return list;
 }
 
 bool HeaderSet::is_empty() const noexcept {
-    return headers.empty() && probes.empty() && variables.empty() && bound_to.empty();
+    return headers.empty() && probes.empty() && variables.empty() && calculations.empty() &&
+           bound_to.empty();
 }
 
 std::size_t HeaderSet::approximate_bytes() const {
     constexpr std::size_t text = 64;  // A typical path length.
     return sizeof(HeaderSet) + headers.size() * (sizeof(HeaderRecord) + text) +
            variables.size() * sizeof(VariableRecord) +
+           calculations.size() * sizeof(calculations[0]) +
            probes.size() * (sizeof(HeaderProbe) + text) + bound_to.size();
 }
 

@@ -5,15 +5,16 @@
 //   1 key   the request key's full text
 //   2 sets  the header sets, newest first, each with the digest of its key list
 //
-// A set holds the answers to all of the compiler's file system queries: files that it read, and
-// paths that it only looked at, existing or not. A path is kept relative to the innermost search
-// folder that contains it (the request key records how the folders contain each other), so that a
-// manifest is valid wherever the same files exist.
+// A set holds the answers to all of the compiler's queries: files that it read, paths that it only
+// looked at, existing or not, variables, and what it calculated with the C library. A path is kept
+// relative to the innermost search folder that contains it (the request key records how the folders
+// contain each other), so that a manifest is valid wherever the same files exist.
 #pragma once
 
 #include "jit/bytes.hpp"
 #include "jit/cache/headers/search_folders.hpp"
 #include "jit/cache/store/key.hpp"
+#include "jit/files/calculation.hpp"
 #include "jit/files/file_state.hpp"
 
 #include <lode/base/error.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lode::cache {
@@ -64,6 +66,8 @@ struct HeaderSet {
     std::vector<HeaderRecord> headers;      ///< Ascending by path.
     std::vector<HeaderProbe> probes;        ///< Ascending by path.
     std::vector<VariableRecord> variables;  ///< Ascending by name.
+    /// What the compiler calculated with the C library, and the bits of the results; ascending.
+    std::vector<std::pair<Calculation, std::uint64_t>> calculations;
     /// SearchFolders::to_string() of the compilation, if the code may depend on the folders'
     /// locations; otherwise empty, and the set holds for any folders with the same layout.
     std::string bound_to;

@@ -11,6 +11,7 @@
 // lost: its requests are then compiled once more.
 #pragma once
 
+#include "base/process_end.hpp"
 #include "jit/cache/remote/action_result.hpp"
 #include "jit/cache/remote/breaker.hpp"
 #include "jit/cache/remote/remote_store.hpp"
@@ -144,6 +145,9 @@ private:
     void try_again(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] Breaker::Clock::time_point next_event() const;
     void start_thread();
+    /// Keeps the process from ending while there is something to send, for at most
+    /// RemoteCacheOptions::drain; false if it mustn't be sent any more.
+    [[nodiscard]] bool hold_use(Breaker::Clock::time_point now);
 
     const RemoteCacheOptions options_;
     const OpenStore open_;
@@ -168,6 +172,10 @@ private:
     bool is_stopping_ = false;
     bool has_ended_ = false;
     std::unique_ptr<std::thread> thread_;
+
+    // Of the thread alone:
+    std::optional<ProcessUse> use_;
+    std::optional<Breaker::Clock::time_point> process_end_;  ///< When it was first seen.
 };
 
 }  // namespace lode::cache

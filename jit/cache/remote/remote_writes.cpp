@@ -1,4 +1,5 @@
 // The background thread of RemoteTier.
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/remote/remote_tier.hpp"
 #include "jit/cache/store/disk_tier.hpp"
@@ -90,6 +91,7 @@ void RemoteTier::work() {
         if (is_stopping_ && (queue_.empty() || !breaker_.is_closed())) break;
         do_next(lock);
     }
+    use_.reset();
     has_ended_ = true;
     changed_->notify_all();
 }
@@ -110,8 +112,9 @@ void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
         Write write = std::move(queue_.front());
         queue_.pop_front();
         queued_bytes_ -= write.size();
+        const bool may_send = hold_use(now);
         lock.unlock();
-        if (RemoteStore* const to = store()) {
+        if (RemoteStore* const to = may_send ? store() : nullptr) {
             send(*to, write);
         } else if (write.kind != Write::Kind::release) {
             ++counters_.remote_dropped;
@@ -120,6 +123,7 @@ void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
         if (write.kind == Write::Kind::release) leases_.erase(write.key.digest);
         return;
     }
+    use_.reset();
     const auto until = next_event();
     const auto is_due = [&] { return is_stopping_ || !queue_.empty() || next_event() < until; };
     if (until == Breaker::Clock::time_point::max()) {
@@ -127,6 +131,14 @@ void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
     } else {
         changed_->wait_until(lock, until, is_due);
     }
+}
+
+bool RemoteTier::hold_use(Breaker::Clock::time_point now) {
+    if (!use_) use_.emplace();
+    if (!*use_) return false;
+    if (!is_process_ending()) return true;
+    if (!process_end_) process_end_ = now;
+    return now < *process_end_ + options_.drain;
 }
 
 void RemoteTier::renew_leases(std::unique_lock<std::mutex>& lock) {

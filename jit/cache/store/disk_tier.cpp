@@ -18,9 +18,9 @@
 namespace lode::cache {
 namespace {
 
-constexpr const char* version_folder = "v5";
-constexpr const char* growth_file = "v5/growth";
-constexpr const char* sweep_lock_file = "v5/sweep.lock";
+constexpr const char* version_folder = "v6";
+constexpr const char* growth_file = "v6/growth";
+constexpr const char* sweep_lock_file = "v6/sweep.lock";
 constexpr const char* tag_file = "CACHEDIR.TAG";
 constexpr std::string_view tag_text =
     "Signature: 8a477f597d28d172789f06886806bc55\n"

@@ -1,13 +1,13 @@
 // DiskTier: the user's cache folder.
 //
 //   <folder>/CACHEDIR.TAG                           tells backup programs to skip the folder
-//   <folder>/v5/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
-//   <folder>/v5/tmp/<16 hex digits>.tmp             a file being written or removed
-//   <folder>/v5/pch/…                               precompiled headers (jit/pch/store.hpp)
-//   <folder>/v5/sources/…                           code in memory, as files (source_folder.hpp)
-//   <folder>/v5/growth                              one byte per 4 KiB written since the last sweep
-//   <folder>/v5/remote_traffic                      sums of remote/traffic_file.hpp
-//   <folder>/v5/sweep.lock, locks                   held while sweeping; see key_lock.hpp
+//   <folder>/v6/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
+//   <folder>/v6/tmp/<16 hex digits>.tmp             a file being written or removed
+//   <folder>/v6/pch/…                               precompiled headers (jit/pch/store.hpp)
+//   <folder>/v6/sources/…                           code in memory, as files (source_folder.hpp)
+//   <folder>/v6/growth                              one byte per 4 KiB written since the last sweep
+//   <folder>/v6/remote_traffic                      sums of remote/traffic_file.hpp
+//   <folder>/v6/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
 // A record's modification time is the cache's own stamp of its last use, precise to an hour. When
 // the growth file shows that a sixteenth of the bound was written, the writer that crossed the
@@ -84,9 +84,9 @@ private:
 
 /// Paths of the layout above, relative to the cache folder.
 std::string record_path(const RecordKey& key);
-inline constexpr const char* temporary_folder = "v5/tmp";
-inline constexpr const char* lock_file = "v5/locks";
-inline constexpr const char* pch_folder = "v5/pch";
-inline constexpr const char* traffic_file = "v5/remote_traffic";
+inline constexpr const char* temporary_folder = "v6/tmp";
+inline constexpr const char* lock_file = "v6/locks";
+inline constexpr const char* pch_folder = "v6/pch";
+inline constexpr const char* traffic_file = "v6/remote_traffic";
 
 }  // namespace lode::cache

@@ -28,7 +28,7 @@ namespace lode::cache {
 enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4, pch = 5 };
 
 /// The format version of all kinds; also names the folder of the files.
-inline constexpr std::uint32_t format_version = 5;
+inline constexpr std::uint32_t format_version = 6;
 
 /// The largest size of a section, stored or plain.
 inline constexpr std::uint64_t max_section_bytes = std::uint64_t{1} << 30;

@@ -1,6 +1,6 @@
 // The folder of texts in memory that are also files, for debuggers and profilers.
 //
-//   <folder>/v5/sources/<32 hex digits>/…   one source, or one tree of headers
+//   <folder>/v6/sources/<32 hex digits>/…   one source, or one tree of headers
 //
 // The digits are those of the texts and their paths, so that a folder's files never change. The
 // newest modification time in a folder is that of its last use, precise to an hour.
@@ -16,7 +16,7 @@
 
 namespace lode::cache {
 
-inline constexpr const char* sources_folder = "v5/sources";
+inline constexpr const char* sources_folder = "v6/sources";
 
 /// One folder of sources.
 struct SourceGroup {

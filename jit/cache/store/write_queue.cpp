@@ -1,5 +1,7 @@
 #include "jit/cache/store/write_queue.hpp"
 
+#include "base/process_end.hpp"
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -15,7 +17,8 @@ namespace {
 
 void run(const WriteQueue::Write& write) noexcept {
     try {
-        write();
+        const ProcessUse use;
+        if (use) write();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
         // Out of memory: the record isn't stored, and is asked for again.
     }

@@ -110,7 +110,7 @@ TEST_CASE("jail: what may be read compiles as everywhere else") {
     CHECK_FALSE(require(sandbox.dependencies({other, sm(80), options, {}, {}})).empty());
     CHECK(jailed.report.not_kept.empty());
     CHECK(require(prison.compile(code)).report.tier == "disk");
-    CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v5/pch"));
+    CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v6/pch"));
 }
 
 TEST_CASE("jail: line information names files that the host has written") {

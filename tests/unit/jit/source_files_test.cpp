@@ -88,15 +88,15 @@ bool is_in_table(const Image& image, const fs::path& file) {
 std::set<std::string> written_in(const fs::path& cache) {
     std::set<std::string> files;
     std::error_code absent;
-    for (const auto& item : fs::recursive_directory_iterator(cache / "v5/sources", absent))
+    for (const auto& item : fs::recursive_directory_iterator(cache / "v6/sources", absent))
         if (item.is_regular_file()) files.insert(item.path().native());
     return files;
 }
 
 /// Makes the cache compile everything again.
 void remove_results(const fs::path& cache) {
-    fs::remove_all(cache / "v5/entries");
-    fs::remove_all(cache / "v5/manifests");
+    fs::remove_all(cache / "v6/entries");
+    fs::remove_all(cache / "v6/manifests");
 }
 
 /// The one whose name ends so.
@@ -125,7 +125,7 @@ TEST_CASE("source files: line information names files with exactly the texts") {
     REQUIRE_FALSE(header.empty());
     CHECK(require(read_text(source)) == code);
     CHECK(require(read_text(header)) == lower);
-    CHECK(source.starts_with((cache / "v5/sources/").native()));
+    CHECK(source.starts_with((cache / "v6/sources/").native()));
     CHECK(written_in(cache).size() == 3);
     CHECK(require(read_text(fs::path(header).parent_path() / "a/b.h")) == upper);
     CHECK(is_in_table(*made.image, source));
@@ -257,7 +257,7 @@ TEST_CASE("source files: a hit writes them again") {
     const auto files = written_in(scratch.path());
     REQUIRE(files.size() == 3);
     // They keep their inodes, so that the new files get others.
-    fs::rename(scratch.path() / "v5/sources", scratch.path() / "removed");
+    fs::rename(scratch.path() / "v6/sources", scratch.path() / "removed");
     CHECK(compile_lines(compiler).report.tier == "memory");
     CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
     CHECK(written_in(scratch.path()) == files);
@@ -328,12 +328,12 @@ TEST_CASE("source files: cleaning and the size limit remove them") {
             fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(48));
     REQUIRE(require(tier->sweep(all->bytes - 1)));
     CHECK(written_in(scratch.path()).size() == 1);
-    CHECK(count_entries(scratch.path() / "v5/sources") == 1);
+    CHECK(count_entries(scratch.path() / "v6/sources") == 1);
     // A hit makes them new again.
     CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
     CHECK(written_in(scratch.path()).size() == 3);
     require(tier->clear());
-    CHECK_FALSE(fs::exists(scratch.path() / "v5/sources"));
+    CHECK_FALSE(fs::exists(scratch.path() / "v6/sources"));
 }
 
 TEST_CASE("source files: a use makes old ones new") {

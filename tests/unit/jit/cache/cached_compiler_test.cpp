@@ -21,7 +21,7 @@ const Source saxpy = Source::text("__global__ void saxpy() {}\n", "saxpy.cu");
 std::vector<fs::path> records(const fs::path& folder, const char* kind) {
     std::vector<fs::path> found;
     std::error_code problem;
-    for (const auto& item : fs::recursive_directory_iterator(folder / "v5" / kind, problem)) {
+    for (const auto& item : fs::recursive_directory_iterator(folder / "v6" / kind, problem)) {
         if (item.is_regular_file()) found.push_back(item.path());
     }
     return found;

@@ -36,15 +36,16 @@ public:
     std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
         return {};
     }
-    Result<CompilerInfo> info() override {
+    Result<CompilerProperties> properties() override {
         ++openings;
-        CompilerInfo info;
+        CompilerProperties properties;
+        CompilerInfo& info = properties.info;
         info.version_major = 13;
         info.build = build;
         info.path = "/opt/libnvrtc.so.13";
         info.supported = {{8, 0}, {9, 0}};
         info.search_attempts = {"found"};
-        return info;
+        return properties;
     }
     Result<Image> compile(const CompileTask& task) override {
         ++openings;
@@ -56,13 +57,13 @@ public:
             std::this_thread::sleep_for(std::min(takes.load(), std::chrono::milliseconds(1)));
         }
         LODE_TRY_ASSIGN(const std::string text, task.source.read());
-        if (text.find("error") != std::string::npos) {
-            return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
-        }
         task.files.is_watched = is_watched;
         FileAccesses unseen;
         FileAccesses& files = is_watched ? task.files.compiler : unseen;
         (void)files.ask(program_name(task.source), false);
+        if (text.find("error") != std::string::npos) {
+            return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
+        }
         std::string code = task.arch.to_string() + "\n";
         CompileOptions placeless = task.options;
         placeless.include_folders.clear();
@@ -73,6 +74,7 @@ public:
         auto expanded = expand(text, task.source.folder(), task.options, files);
         if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
         code += *expanded;
+        note_texts(task.files, text, task.options, task.name_expressions, {});
 
         Image image;
         image.name = task.source.name();

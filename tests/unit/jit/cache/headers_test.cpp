@@ -167,17 +167,17 @@ TEST_CASE("headers: a header that is written during the compilation is kept as i
     CHECK(project.tier() == "");
 }
 
-TEST_CASE("headers: a source whose file queries aren't seen is kept only if it can't make any") {
+TEST_CASE("headers: nothing is kept of a compiler whose queries aren't seen") {
     const Scratch scratch;
     scratch.write("a.h", "int a;\n");
     const FakeProcess process(scratch / "cache");
     process.fake->is_watched = false;
     CompileOptions options;
     options.include_folders = {scratch.path()};
-    const auto with = process.compile(Source::text("#include <a.h>\n"), options);
-    CHECK(with.report.not_kept == "lode can't see which files this compiler reads");
-    CHECK(process.compile(Source::text("#define A b##c\n")).report.not_kept != "");
-    CHECK(process.compile(Source::text("int plain;\n"), options).report.not_kept == "");
+    for (const char* text : {"#include <a.h>\n", "int plain;\n"}) {
+        const auto answer = process.compile(Source::text(text), options);
+        CHECK(answer.report.not_kept == "lode can't see what this compiler reads");
+    }
 }
 
 TEST_CASE("headers: in-memory ones count by content and hide files") {
@@ -215,7 +215,7 @@ TEST_CASE("headers: a damaged manifest is a miss and is repaired") {
     const Project project;
     CHECK(project.tier() == "");
     for (const auto& item :
-         fs::recursive_directory_iterator(project.scratch / "cache/v5/manifests")) {
+         fs::recursive_directory_iterator(project.scratch / "cache/v6/manifests")) {
         if (item.is_regular_file())
             REQUIRE(write_atomic(item.path(), std::string_view("bad"), 0600));
     }

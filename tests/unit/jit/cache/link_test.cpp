@@ -79,7 +79,7 @@ TEST_CASE("cached link: a damaged entry is linked again") {
         unwrap(CachedCompiler({}, link_cache_options(scratch)).link(linker, inputs, link_arch()));
     std::filesystem::path entry;
     for (const auto& item :
-         std::filesystem::recursive_directory_iterator(scratch / "cache/v5/entries"))
+         std::filesystem::recursive_directory_iterator(scratch / "cache/v6/entries"))
         if (item.is_regular_file()) entry = item.path();
     auto bytes = unwrap(read_bytes(entry));
     bytes[bytes.size() / 2] ^= std::byte{1};

@@ -279,9 +279,9 @@ TEST_CASE("threat: a record of another compiler's properties isn't believed") {
     const PublishedWorld world;
     const auto folder = world.scratch / "cache";
     const RecordKey place = only_key(*open(folder), RecordKind::toolchain);
-    CompilerInfo lie =
+    KnownCompiler lie =
         unwrap(parse_toolchain(unwrap(split_record(bytes_of(*open(folder), place))).sealed));
-    lie.build = "12.0.1";
+    lie.properties.info.build = "12.0.1";
     REQUIRE(open(folder)->put(place, format_toolchain(lie)));
     CHECK(unwrap(FakeProcess(world.client()).cached->info()).build == "13.0.88");
     // A right one of another machine, which its key has signed.

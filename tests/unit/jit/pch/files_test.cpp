@@ -32,7 +32,7 @@ TEST_CASE("pch: a file that isn't what was made is made again") {
     const Place place;
     CHECK_CONTAINS(place.compile(place.compiler(1), 1), "1111");
     const auto file = place.file();
-    Arrivals arrivals(place.cache() / "v5/pch");
+    Arrivals arrivals(place.cache() / "v6/pch");
 
     SUBCASE("changed in the middle") {
         std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
@@ -117,7 +117,7 @@ TEST_CASE("pch: concurrent compilations of one header set make it once") {
     const Place place;
     const auto compiler = place.compiler(4);
     (void)require(compiler.compile(Source::text("__global__ void k() {}"), sm(80)));
-    Arrivals arrivals(place.cache() / "v5/pch");
+    Arrivals arrivals(place.cache() / "v6/pch");
     std::vector<std::thread> threads;
     std::vector<std::string> ptx(8);
     for (std::size_t thread = 0; thread < ptx.size(); ++thread)
@@ -129,7 +129,7 @@ TEST_CASE("pch: concurrent compilations of one header set make it once") {
         CHECK_CONTAINS(text, "1111");
     (void)place.file();
     CHECK(arrivals.count() == 1);
-    CHECK(count_entries(place.cache() / "v5/tmp") == 0);
+    CHECK(count_entries(place.cache() / "v6/tmp") == 0);
 }
 
 TEST_CASE("pch: the size limit holds, and the least recently used go first") {
@@ -164,7 +164,7 @@ TEST_CASE("pch: the size limit holds, and the least recently used go first") {
     CHECK(small.files().empty());
     const Place none;
     (void)none.compile(none.compiler(1, CacheMode::on, 0), 1);
-    CHECK_FALSE(fs::exists(none.cache() / "v5/pch"));
+    CHECK_FALSE(fs::exists(none.cache() / "v6/pch"));
 }
 
 TEST_CASE("pch: clearing the cache removes them") {
@@ -174,7 +174,7 @@ TEST_CASE("pch: clearing the cache removes them") {
     REQUIRE(place.files().size() == 1);
     const auto tier = require(cache::DiskTier::open(place.cache(), true, 1 << 20));
     REQUIRE(tier->clear());
-    CHECK(fs::is_empty(place.cache() / "v5/pch"));
+    CHECK(fs::is_empty(place.cache() / "v6/pch"));
 }
 
 TEST_CASE("pch: a cache that isn't written has none made, and a read-only one is used") {
@@ -185,11 +185,11 @@ TEST_CASE("pch: a cache that isn't written has none made, and a read-only one is
     CHECK_FALSE(fs::exists(place.cache()));
     (void)place.compile(place.compiler(1), 3);
     (void)place.file();
-    const auto before = fs::last_write_time(place.cache() / "v5/pch");
+    const auto before = fs::last_write_time(place.cache() / "v6/pch");
     CHECK_CONTAINS(place.compile(place.compiler(1, CacheMode::read_only), 4), "1111");
     place.write("value.h", "#define VALUE 2222\n");
     CHECK_CONTAINS(place.compile(place.compiler(1, CacheMode::read_only), 5), "2222");
-    CHECK(fs::last_write_time(place.cache() / "v5/pch") == before);
+    CHECK(fs::last_write_time(place.cache() / "v6/pch") == before);
 }
 
 TEST_CASE("pch: with the automatic policy, the second source with a slow head goes to a worker") {
@@ -204,7 +204,7 @@ TEST_CASE("pch: with the automatic policy, the second source with a slow head go
             "#include <cub/block/block_reduce.cuh>\n__global__ void k(int* x) {{ *x = {}; }}",
             number);
         CHECK(compiler.compile(Source::text(code), sm(80)).has_value());
-        return fs::exists(folder.path() / "v5" / "pch");
+        return fs::exists(folder.path() / "v6" / "pch");
     };
     CHECK_FALSE(made(1));
     CHECK(made(2));

@@ -74,7 +74,7 @@ public:
     [[nodiscard]] std::map<std::string, fs::path> files() const {
         std::map<std::string, fs::path> all;
         std::error_code none;
-        for (const auto& item : fs::directory_iterator(cache() / "v5/pch", none)) {
+        for (const auto& item : fs::directory_iterator(cache() / "v6/pch", none)) {
             if (item.path().extension() != ".record" && item.file_size() > 0)
                 all[item.path().filename().string()] = item.path();
         }

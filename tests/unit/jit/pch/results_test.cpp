@@ -142,7 +142,7 @@ TEST_CASE("pch: a header that changes is read again") {
         CHECK(error.code == Errc::compile_failed);
     }
     SUBCASE("another value of a variable that NVRTC reads") {
-        Arrivals arrivals(place.cache() / "v5/pch");
+        Arrivals arrivals(place.cache() / "v6/pch");
         ::setenv("NVRTC_APPEND_FLAGS", "-lineinfo", 1);
         CHECK_CONTAINS(place.compile(compiler, 3), "1111");
         ::unsetenv("NVRTC_APPEND_FLAGS");

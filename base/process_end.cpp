@@ -1,0 +1,75 @@
+#include "base/process_end.hpp"
+
+#include <atomic>
+#include <cstdlib>
+
+#include <openssl/crypto.h>
+#include <pthread.h>
+
+namespace lode {
+namespace {
+
+constinit std::atomic<int> uses = 0;
+constinit std::atomic<bool> is_ending = false;
+constinit thread_local int own_uses = 0;
+
+void end_uses() noexcept {
+    is_ending = true;
+    for (int now = uses; now > own_uses; now = uses)
+        uses.wait(now);
+}
+
+/// The other threads of the parent, and so their operations, don't exist in a forked child.
+void begin_in_child() noexcept {
+    uses = own_uses;
+    is_ending = false;
+}
+
+/// OpenSSL registers its handler at its first use.
+bool prepare() noexcept {
+    ::OPENSSL_init_crypto(0, nullptr);
+    ::pthread_atfork(nullptr, nullptr, &begin_in_child);
+    std::atexit(&end_uses);
+    return true;
+}
+
+/// The first call registers the handler.
+void be_prepared() noexcept {
+    [[maybe_unused]] static const bool is_prepared = prepare();
+}
+
+}  // namespace
+
+bool is_process_ending() noexcept {
+    return is_ending.load(std::memory_order_relaxed);
+}
+
+void end_uses_first() noexcept {
+    be_prepared();
+    std::atexit(&end_uses);
+}
+
+ProcessUse::ProcessUse() noexcept {
+    be_prepared();
+    ++uses;  // Before the question, so that end_uses() waits for whoever gets the answer no.
+    ++own_uses;
+    is_held_ = !is_ending;
+    if (is_held_) return;
+    --own_uses;
+    --uses;
+    uses.notify_all();
+}
+
+ProcessUse::~ProcessUse() {
+    if (!is_held_) return;
+    --own_uses;
+    --uses;
+    if (is_ending) uses.notify_all();
+}
+
+tl::unexpected<Error> fail_at_process_end() {
+    return fail(Errc::cancelled,
+                "The process is ending, so nothing is compiled or linked any more.");
+}
+
+}  // namespace lode

@@ -1,0 +1,38 @@
+// The end of the process: what must be over before the exit handlers of libraries run.
+//
+// exit(), and so the return from main(), runs the handlers and destructors of NVRTC, nvJitLink and
+// OpenSSL while other threads go on. lode's own handler runs before theirs: it asks what is in
+// progress to stop, and waits for it.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+namespace lode {
+
+/// Whether exit() has begun. Loops that wait ask it, and give up.
+[[nodiscard]] bool is_process_ending() noexcept;
+
+/// Lets lode's handler run before all handlers that are registered now. To be called after a
+/// library was opened or has registered a handler.
+void end_uses_first() noexcept;
+
+/// An operation that uses libraries with exit handlers. exit() waits until it is destroyed, except
+/// on its own thread.
+class ProcessUse {
+public:
+    ProcessUse() noexcept;
+    ~ProcessUse();
+    ProcessUse(const ProcessUse&) = delete;
+    ProcessUse& operator=(const ProcessUse&) = delete;
+
+    /// False where exit() has begun: the operation mustn't.
+    [[nodiscard]] explicit operator bool() const noexcept { return is_held_; }
+
+private:
+    bool is_held_ = false;
+};
+
+/// The error of an operation that can't begin.
+[[nodiscard]] tl::unexpected<Error> fail_at_process_end();
+
+}  // namespace lode

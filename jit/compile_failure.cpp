@@ -1,0 +1,94 @@
+#include "jit/compile_failure.hpp"
+
+#include "jit/diagnostics.hpp"
+#include "jit/name_expressions.hpp"
+#include "jit/nvrtc/table.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+/// "the first error as file:line:column: text, and how many".
+std::string describe_errors(std::span<const Diagnostic> diagnostics) {
+    const auto is_error = [](const Diagnostic& diagnostic) {
+        return diagnostic.severity == Diagnostic::Severity::error;
+    };
+    const auto first = std::ranges::find_if(diagnostics, is_error);
+    if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
+    const auto count = std::ranges::count_if(diagnostics, is_error);
+    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
+                            count == 1 ? "" : "the first is ", first->to_string());
+    if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
+    return text;
+}
+
+/// A hint for a missing header if NVRTC was found without a toolkit; else empty.
+std::string missing_toolkit_hint(const Job& job, std::string_view log) {
+    const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
+    if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
+    return fmt::format(
+        " lode finds no toolkit headers for the NVRTC in '{}'; install them beside it or "
+        "set CUDA_HOME.",
+        job.nvrtc.path().parent_path().string());
+}
+
+/// A hint for an included file that isn't a regular file; else empty.
+std::string irregular_file_hint(const Job& job) {
+    const std::string path = job.files.compiler.irregular_file();
+    return path.empty() ? path
+                        : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
+}
+
+/// A hint for tile kernels that weren't asked for; else empty.
+std::string_view tile_hint(const Job& job, std::string_view log) {
+    const bool is_about_tiles = job.options.tile == Tile::none &&
+                                log.find("parsing for Tile constructs") != std::string_view::npos;
+    return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
+}
+
+/// A hint for a file that untrusted source may not read; else empty.
+std::string forbidden_file_hint(const Job& job) {
+    const std::string& what = job.files.compiler.forbidden();
+    return what.empty() ? what : fmt::format(" Not allowed: {}.", what);
+}
+
+}  // namespace
+
+tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log,
+                                   const std::function<std::vector<std::string>()>& list_kernels) {
+    const auto diagnostics = parse_diagnostics(log);
+    const auto& nvrtc = job.nvrtc;
+    if (result == NVRTC_ERROR_COMPILATION) {
+        if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
+            return fail_for_names(wrong, list_kernels(), diagnostics, job.source.name(),
+                                  std::move(log));
+        }
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
+                                   job.arch.to_string(), describe_errors(diagnostics),
+                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
+                                   forbidden_file_hint(job), tile_hint(job, log));
+        return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
+                    std::move(log));
+    }
+    if (result == NVRTC_ERROR_INVALID_OPTION) {
+        const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
+        const std::string what =
+            diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
+        return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
+                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
+                                nvrtc.version_minor(), job.arch.to_string(), what),
+                    native_of(nvrtc.table(), result), std::move(log));
+    }
+    auto failure =
+        fail_from_nvrtc(nvrtc.table(), result, fmt::format("Compiling '{}'", job.source.name()));
+    failure.value().log = std::move(log);
+    return failure;
+}
+
+}  // namespace lode

@@ -1,0 +1,67 @@
+#include "jit/nvrtc/math_hooks.hpp"
+
+#include "jit/nvrtc/hooks.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace lode {
+namespace {
+
+void note(std::uint8_t function, double x, double y, double result) noexcept {
+    FileAccesses* const accesses = accesses_in_force();
+    if (accesses == nullptr) return;
+    guarded(0, [&] {
+        accesses->note_calculation(
+            {function, std::bit_cast<std::uint64_t>(x), std::bit_cast<std::uint64_t>(y)},
+            std::bit_cast<std::uint64_t>(result));
+        return 0;
+    });
+}
+
+enum Function : std::uint8_t {
+#define UNARY(name) name##_function,
+#define UNARY_FLOAT(name) name##_function,
+#define BINARY(name) name##_function,
+#include "jit/files/calculations.def"
+};
+
+template <Function function, class Value, Value (*original)(Value)>
+struct Unary {
+    static inline constinit Next<Value(Value)> next{original};
+    static Value call(Value x) noexcept {
+        const Value result = next(x);
+        note(function, x, 0, result);
+        return result;
+    }
+};
+template <Function function, double (*original)(double, double)>
+struct Binary {
+    static inline constinit Next<double(double, double)> next{original};
+    static double call(double x, double y) noexcept {
+        const double result = next(x, y);
+        note(function, x, y, result);
+        return result;
+    }
+};
+
+template <class Hook>
+ImportedFunction hook(const char* name) noexcept {
+    return {name, reinterpret_cast<void*>(&Hook::call), Hook::next.slot()};
+}
+
+const ImportedFunction calculating_hooks[] = {
+#define UNARY(name) hook<Unary<name##_function, double, &::name>>(#name),
+#define UNARY_FLOAT(name) hook<Unary<name##_function, float, &::name>>(#name),
+#define BINARY(name) hook<Binary<name##_function, &::name>>(#name),
+#include "jit/files/calculations.def"
+};
+
+}  // namespace
+
+std::span<const ImportedFunction> math_hooks() noexcept {
+    return calculating_hooks;
+}
+
+}  // namespace lode

@@ -1,0 +1,49 @@
+// What the tokens of a translation unit can form: the compiler's macros for the time and for paths.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lode {
+
+/// What puts the time into code.
+inline constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
+/// What puts the name of a file into code, apart from macros of headers.
+inline constexpr std::string_view path_words[] = {"__FILE__", "__BASE_FILE__", "__builtin_FILE",
+                                                  "source_location"};
+
+/// What puts the name of the source into code, wherever it stands.
+inline constexpr std::string_view source_words[] = {"__BASE_FILE__"};
+/// What asks whether there is a header.
+inline constexpr std::string_view question_words[] = {"__has_include", "__has_include_next"};
+
+/// The text after joining lines that end with a backslash (or with ??/, its trigraph before C++17),
+/// as the preprocessor does. Only texts with such lines are copied, to `storage`.
+[[nodiscard]] std::string_view joined_lines(std::string_view text, std::string& storage);
+
+/// Whether one of a text's identifiers is `word`.
+[[nodiscard]] bool has_identifier(std::string_view text, std::string_view word);
+
+/// The identifiers of several texts that are parts of the words above.
+///
+/// Conservative: ## may join tokens of different texts in any order, any number of times. Comments
+/// and strings count as code, and underscores can come from any macro.
+class WordPieces {
+public:
+    void add(std::string_view text);
+
+    /// Whether one of the words is among the texts' identifiers, or can be joined from pieces.
+    [[nodiscard]] bool can_form_any(std::span<const std::string_view> words) const;
+    /// Whether one of the words can be joined from pieces.
+    [[nodiscard]] bool can_join_any(std::span<const std::string_view> words) const;
+
+private:
+    [[nodiscard]] bool can_join(std::string_view word) const;
+
+    std::set<std::string, std::less<>> pieces_;
+};
+
+}  // namespace lode

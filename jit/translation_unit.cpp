@@ -1,0 +1,128 @@
+#include "jit/translation_unit.hpp"
+
+#include "base/identifier.hpp"
+#include "jit/text.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lode {
+namespace {
+
+bool has_any(std::string_view text, std::span<const std::string> words) {
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// The name that a line defines as a macro; empty if it isn't such a directive.
+std::string_view defined_name(std::string_view line) {
+    line = trimmed(line);
+    if (!take_prefix(line, "#")) return {};
+    line = trimmed(line);
+    if (!take_prefix(line, "define")) return {};
+    line = trimmed(line);
+    const auto* const end = std::ranges::find_if_not(line, is_identifier_character);
+    return line.substr(0, static_cast<std::size_t>(end - line.begin()));
+}
+
+/// Adds the macros of a text whose definitions mention one of the words; whether there were any.
+bool add_macros(std::string_view text, std::vector<std::string>& words) {
+    if (!has_any(text, words)) return false;
+    std::string storage;
+    text = joined_lines(text, storage);
+    const std::size_t before = words.size();
+    while (!text.empty()) {
+        const auto line = take_line(text);
+        const auto name = defined_name(line);
+        if (name.empty() || !has_any(line.substr(line.find(name) + name.size()), words)) continue;
+        if (std::ranges::find(words, name) == words.end()) words.emplace_back(name);
+    }
+    return words.size() > before;
+}
+
+}  // namespace
+
+bool mentions_time(std::string_view code, const CompileOptions& options,
+                   std::span<const std::string> names) {
+    const auto says = [](std::string_view text) {
+        return std::ranges::any_of(
+            time_words, [&](std::string_view word) { return has_identifier(text, word); });
+    };
+    return says(code) || std::ranges::any_of(names, says) ||
+           std::ranges::any_of(options.headers, says, &Header::text) ||
+           std::ranges::any_of(options.definitions, [&](const Definition& definition) {
+               return definition.value && says(*definition.value);
+           });
+}
+
+TranslationUnit::TranslationUnit(std::string_view code, const CompileOptions& options,
+                                 std::span<const std::string> names, const FileAccesses& accesses,
+                                 std::span<const std::filesystem::path> toolkit) {
+    add(code);
+    for (const auto& definition : options.definitions) {
+        add(definition.name);
+        if (definition.value) add(*definition.value);
+    }
+    for (const auto& header : options.headers)
+        add(header.text);
+    for (const auto* texts : {&options.pre_includes, &options.extra_flags})
+        for (const auto& text : *texts)
+            add(text);
+    for (const auto& name : names)
+        add(name);
+    const auto appended = accesses.variables().find("NVRTC_APPEND_FLAGS");
+    if (appended != accesses.variables().end() && appended->second) add(*appended->second);
+    for (const auto& [path, answer] : accesses.answers()) {
+        if (answer.content == nullptr) continue;
+        const std::string_view text = answer.content->text;
+        const bool is_of_toolkit =
+            std::ranges::any_of(toolkit, [&, &path = path](const auto& folder) {
+                return is_inside(path, std::span(&folder.native(), 1));
+            });
+        if (is_of_toolkit)
+            toolkit_.push_back(text);
+        else
+            add(text);
+    }
+}
+
+void TranslationUnit::add(std::string_view text) {
+    own_.push_back(text);
+    pieces_.add(text);
+}
+
+bool TranslationUnit::may_use_time() const {
+    return pieces_.can_form_any(time_words) ||
+           std::ranges::any_of(toolkit_, [](std::string_view text) {
+               return std::ranges::any_of(time_words, [&](std::string_view word) {
+                   return text.find(word) != std::string_view::npos;
+               });
+           });
+}
+
+bool TranslationUnit::may_name_files() const {
+    if (pieces_.can_form_any(path_words)) return true;
+    // A macro of the toolkit may give the name of the file that uses it.
+    std::vector<std::string> words(std::begin(path_words), std::end(path_words));
+    bool has_grown = true;
+    while (has_grown) {
+        has_grown = false;
+        for (const auto text : toolkit_)
+            has_grown = add_macros(text, words) || has_grown;
+    }
+    words.emplace_back("assert");
+    return std::ranges::any_of(own_, [&](std::string_view text) {
+        return std::ranges::any_of(
+            words, [&](const std::string& word) { return has_identifier(text, word); });
+    });
+}
+
+bool TranslationUnit::may_name_source() const {
+    return pieces_.can_form_any(source_words);
+}
+
+bool TranslationUnit::may_join_questions() const {
+    return pieces_.can_join_any(question_words);
+}
+
+}  // namespace lode

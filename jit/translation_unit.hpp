@@ -1,0 +1,52 @@
+// TranslationUnit: the texts that one compilation read, as a whole.
+//
+// A header, a definition and the source can each have a part of what puts the time or a path into
+// the code, so no text is judged by itself.
+#pragma once
+
+#include "jit/files/file_accesses.hpp"
+#include "jit/text_words.hpp"
+
+#include <lode/jit/options.hpp>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode {
+
+/// Whether a request itself mentions the time, in its source, definitions, names or headers in
+/// memory.
+[[nodiscard]] bool mentions_time(std::string_view code, const CompileOptions& options,
+                                 std::span<const std::string> names);
+
+/// Views; what it is made of must outlive it.
+class TranslationUnit {
+public:
+    /// The source's code, the options, the name expressions, and the files that were read. Those
+    /// below `toolkit` are trusted not to join the compiler's macros from pieces.
+    TranslationUnit(std::string_view code, const CompileOptions& options,
+                    std::span<const std::string> names, const FileAccesses& accesses,
+                    std::span<const std::filesystem::path> toolkit);
+
+    /// Whether the time may get into the code. False is certain.
+    [[nodiscard]] bool may_use_time() const;
+    /// Whether the name of a file may get into the code other than as a string that the code
+    /// contains. False is certain.
+    [[nodiscard]] bool may_name_files() const;
+    /// Whether the name of the source may get into the code through a header. False is certain.
+    [[nodiscard]] bool may_name_source() const;
+    /// Whether __has_include may be joined from pieces.
+    [[nodiscard]] bool may_join_questions() const;
+
+private:
+    void add(std::string_view text);
+
+    std::vector<std::string_view> own_;
+    std::vector<std::string_view> toolkit_;
+    WordPieces pieces_;
+};
+
+}  // namespace lode

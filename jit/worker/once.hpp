@@ -1,0 +1,28 @@
+// A worker for one request, where there is no pool.
+#pragma once
+
+#include "jit/worker/message.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lode::worker {
+
+/// A request to link, in this process's working folder and environment.
+[[nodiscard]] Request link_request(const LinkerSearch& search, std::span<const LinkInput> inputs,
+                                   const Arch& target, const LinkOptions& options);
+
+/// A request to compile, in this process's working folder and environment.
+[[nodiscard]] Request compile_request(const NvrtcSearchEnvironment& search, const Source& source,
+                                      const Arch& arch, const CompileOptions& options,
+                                      std::span<const std::string> names);
+
+/// Starts a worker, gives it the request and ends it. `reason` says, as a clause, why this process
+/// can't do it. Errors: those of Process; compiler_missing, with the reason, if lode-worker isn't
+/// found.
+[[nodiscard]] Result<Answer> run_once(const Request& request, std::string_view reason);
+
+}  // namespace lode::worker
