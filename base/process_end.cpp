@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <new>
 
 #include <openssl/crypto.h>
 #include <pthread.h>
@@ -19,8 +21,19 @@ void end_uses() noexcept {
         uses.wait(now);
 }
 
+/// Held while a library registers handlers.
+constinit std::recursive_mutex registering;
+
+/// exit() destroys the objects of its thread before it runs the first handler.
+struct WaitBeforeExit {
+    bool is_used = false;
+    ~WaitBeforeExit() { const std::lock_guard guard(registering); }
+};
+thread_local WaitBeforeExit wait_before_exit;
+
 /// The other threads of the parent, and so their operations, don't exist in a forked child.
 void begin_in_child() noexcept {
+    new (&registering) std::recursive_mutex;
     uses = own_uses;
     is_ending = false;
 }
@@ -44,13 +57,19 @@ bool is_process_ending() noexcept {
     return is_ending.load(std::memory_order_relaxed);
 }
 
-void end_uses_first() noexcept {
+ExitHandlerScope::ExitHandlerScope() noexcept {
     be_prepared();
+    registering.lock();
+}
+
+ExitHandlerScope::~ExitHandlerScope() {
     std::atexit(&end_uses);
+    registering.unlock();
 }
 
 ProcessUse::ProcessUse() noexcept {
     be_prepared();
+    wait_before_exit.is_used = true;
     ++uses;  // Before the question, so that end_uses() waits for whoever gets the answer no.
     ++own_uses;
     is_held_ = !is_ending;

@@ -12,9 +12,15 @@ namespace lode {
 /// Whether exit() has begun. Loops that wait ask it, and give up.
 [[nodiscard]] bool is_process_ending() noexcept;
 
-/// Lets lode's handler run before all handlers that are registered now. To be called after a
-/// library was opened or has registered a handler.
-void end_uses_first() noexcept;
+/// Around what makes a library register exit handlers, such as dlopen(): lode's own handler then runs
+/// before them. No thread that has used lode begins an exit() in between.
+class ExitHandlerScope {
+public:
+    ExitHandlerScope() noexcept;
+    ~ExitHandlerScope();
+    ExitHandlerScope(const ExitHandlerScope&) = delete;
+    ExitHandlerScope& operator=(const ExitHandlerScope&) = delete;
+};
 
 /// An operation that uses libraries with exit handlers. exit() waits until it is destroyed, except
 /// on its own thread.

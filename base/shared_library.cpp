@@ -1,5 +1,6 @@
 #include "base/shared_library.hpp"
 
+#include "base/process_end.hpp"
 #include "base/stand_in.hpp"
 #include "base/try.hpp"
 
@@ -13,6 +14,7 @@ namespace lode {
 namespace {
 
 Result<void*> open_named(const std::string& name) {
+    const ExitHandlerScope scope;
     if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
     const char* why = ::dlerror();
     return fail(Errc::not_found, why != nullptr ? why : "the loader gives no reason");

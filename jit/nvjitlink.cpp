@@ -2,7 +2,6 @@
 
 #include "base/align_up.hpp"
 #include "base/file.hpp"
-#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
@@ -251,7 +250,6 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
         library.info.version = version_of(library.table);
         LODE_TRY_ASSIGN(library.info.build, build_of(library.table, library.info.path));
         watch_calculations(reinterpret_cast<void*>(library.table.create));
-        end_uses_first();
         return library;
     }
     return fail(Errc::not_found,

@@ -141,8 +141,8 @@ CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBacken
     : backend_(std::move(backend)),
       storage_(std::move(options), operations),
       tasks_(this->options().executor, slow_threads(this->options().workers)) {
-    // The handler for the end of the process runs before those of what is opened from here on.
-    end_uses_first();
+    // The handler for the end of the process is registered now, before any of a library.
+    [[maybe_unused]] const ProcessUse use;
 }
 
 Result<CompilerInfo> CachedCompiler::State::info() {

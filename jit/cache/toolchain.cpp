@@ -50,10 +50,9 @@ Result<KnownCompiler> parse_toolchain(std::span<const std::byte> bytes) {
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.search_attempts.push_back(in.text());
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        CompilerFile file;
-        file.path = in.text();
-        file.stamp = in.number<FileStamp>();
-        known.properties.files.push_back(std::move(file));
+        CompilerFile& part = known.properties.files.emplace_back();
+        part.path = in.text();
+        part.stamp = in.number<FileStamp>();
     }
     known.digest = in.text();
     if (!in.ended() || info.build.empty())

@@ -271,9 +271,8 @@ pid_t hooked_process() noexcept {
 }
 /// NVRTC's handlers must find no compilation in progress.
 int hooked_at_exit(void (*handler)(void*), void* argument, void* library) noexcept {
-    const int result = next_at_exit(handler, argument, library);
-    end_uses_first();
-    return result;
+    const ExitHandlerScope scope;
+    return next_at_exit(handler, argument, library);
 }
 
 // NVRTC isn't known to call the following: they are forwarded, and the result isn't kept.

@@ -1,6 +1,5 @@
 #include "jit/nvrtc/library.hpp"
 
-#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
@@ -96,7 +95,6 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
     }
     open_companion();
     watches_files_ = watch_file_functions(reinterpret_cast<void*>(table_.nvrtcCompileProgram));
-    end_uses_first();
     int count = 0;
     auto result = table_.nvrtcGetNumSupportedArchs(&count);
     std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));
