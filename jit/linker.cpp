@@ -1,4 +1,5 @@
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 #include "jit/link_checks.hpp"
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
@@ -155,7 +155,7 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
     if (result != nvjitlink::success) {
         return fail_link(scope, result,
                          fmt::format("Starting nvJitLink {} with the options {}", version_major,
-                                     fmt::join(flags, " ")));
+                                     listed(flags, {.separator = " "})));
     }
 
     Image linked;
@@ -171,8 +171,9 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
     }
     result = table.complete(native);
     if (result != nvjitlink::success) {
-        return fail_link(scope, result,
-                         fmt::format("Linking '{}' for {}", linked.name, target.to_string()));
+        return fail_link(
+            scope, result,
+            fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
     }
 
     if (target.is_real()) {
@@ -183,7 +184,8 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
         linked.kernels = kernels_of_ptx(linked.ptx);
     }
     if (result != nvjitlink::success)
-        return fail_link(scope, result, fmt::format("Reading the code of '{}'", linked.name));
+        return fail_link(scope, result,
+                         fmt::format("Reading the code of '{}'", shortened(linked.name)));
 
     linked.arch = target;
     const auto& only = inputs.front();

@@ -1,5 +1,6 @@
 #include "jit/nvrtc/library.hpp"
 
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
@@ -103,7 +103,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
                           here.chosen_by);
     return fail(Errc::compiler_missing,
                 fmt::format("No usable NVRTC library can be found. {}. Places tried:\n  {}", cure,
-                            fmt::join(attempts, "\n  ")));
+                            listed(attempts, search_form)));
 }
 
 void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,

@@ -123,7 +123,8 @@ std::optional<TunedChoice> TunedChoices::find(const TuneKey& key) const {
 Status TunedChoices::keep(const TunedChoice& choice) const {
     if (folder_.empty()) {
         return fail(Errc::not_found,
-                    "There is no folder for tuned choices: set LODE_CACHE_DIR or HOME.");
+                    "There is no folder for tuned choices: set LODE_CACHE_DIR, or HOME to a folder "
+                    "that exists.");
     }
     if (const int problem = make_folders(folder_); problem != 0)
         return fail_from_errno("Creating the folder", folder_, problem);

@@ -61,8 +61,8 @@ TEST_CASE("warnings: a HOME that doesn't exist isn't created, and the cache does
     environment["XDG_CACHE_HOME"] = "";
     environment["HOME"] = home.string();
     const auto compile = [&] {
-        return lode::test::lode(
-            {"compile", file, "--arch", "sm_80", "-o", folder.path().string()}, environment);
+        return lode::test::lode({"compile", file, "--arch", "sm_80", "-o", folder.path().string()},
+                                environment);
     };
     auto outcome = compile();
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
