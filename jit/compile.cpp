@@ -1,11 +1,13 @@
 #include "jit/compile.hpp"
 
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/compile_control.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
 #include "jit/memory_headers.hpp"
 #include "jit/name_expressions.hpp"
+#include "jit/nvcc_flags.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
 #include "jit/pch/precompiler.hpp"
@@ -293,8 +295,9 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
         const std::string what =
             diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
         return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
-                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
-                                nvrtc.version_minor(), job.arch.to_string(), what),
+                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.{}", nvrtc.version_major(),
+                                nvrtc.version_minor(), job.arch.to_string(), shortened(what),
+                                unknown_flag_hint(what)),
                     native_of(nvrtc.table(), result), std::move(log));
     }
     auto failure =
