@@ -1,6 +1,9 @@
 #include "jit/compile.hpp"
 
+#include "base/file.hpp"
 #include "base/message_text.hpp"
+#include "base/ptx_scan.hpp"
+#include "base/text_encoding.hpp"
 #include "base/try.hpp"
 #include "jit/compile_control.hpp"
 #include "jit/diagnostics.hpp"
@@ -21,7 +24,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace lode {
@@ -39,7 +41,7 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
         Errc::unsupported_arch,
         fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}. The nearest is {}.",
                     nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
-                    fmt::join(names, ", "), nearest));
+                    listed(names, arch_form), nearest));
 }
 
 Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {
@@ -139,12 +141,12 @@ std::vector<VirtualFolder> virtual_folders(const Job& job) {
 
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
-/// that doesn't exist, and a #line directive with its own name or that of its file.
+/// that doesn't exist. A #line directive has its own name or that of its file in SourceFiles.
 /// (--no-source-include would keep headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
     const auto& table = job.nvrtc.table();
     const auto name = program_name(job.source);
-    if (!job.source.folder().empty())
+    if (!job.source.folder().empty() && job.written.source.empty())
         return NvrtcProgram::create(table, job.code, name, job.headers.literal());
     const auto code =
         fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.line_name()), job.code);
@@ -203,18 +205,27 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     return std::nullopt;
 }
 
-/// The kernels of a source with wrong name expressions, found by compiling it without them.
-std::vector<std::string> list_kernels(const Job& job) {
-    std::string ptx;
-    if (const auto flags =
-            assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers)) {
-        const auto program = make_program(job);
-        const FileAccessScope scope(job.files.compiler);
-        if (program && program->compile(*flags) == NVRTC_SUCCESS) {
-            ptx = program->ptx().value_or("");
-        }
-    }
-    return kernel_names(job.code, ptx);
+/// The PTX of a source whose compilation fails, without name expressions and machine code; empty if
+/// there is none either.
+std::string ptx_alone(const Job& job) {
+    const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers);
+    if (!flags) return {};
+    const auto program = make_program(job);
+    const FileAccessScope scope(job.files.compiler);
+    if (!program || program->compile(*flags) != NVRTC_SUCCESS) return {};
+    return program->ptx().value_or("");
+}
+
+bool has_lines(const CompileOptions& options) noexcept {
+    return options.line_info || options.debug;
+}
+
+tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path) {
+    return fail(Errc::compile_failed,
+                fmt::format("'{}' can't have line information: PTX has no way to write the double "
+                            "quote in the path {}. Rename it, or compile without "
+                            "CompileOptions::line_info and CompileOptions::debug.",
+                            job.source.name(), path));
 }
 
 /// "the first error as file:line:column: text, and how many".
@@ -225,8 +236,9 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
     const auto first = std::ranges::find_if(diagnostics, is_error);
     if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
     const auto count = std::ranges::count_if(diagnostics, is_error);
+    constexpr std::size_t most = 600;
     auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                            count == 1 ? "" : "the first is ", first->to_string());
+                            count == 1 ? "" : "the first is ", shortened(first->to_string(), most));
     if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
     return text;
 }
@@ -248,6 +260,22 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for a header with a byte order mark; else empty. lode removes only that of the source.
+std::string_view byte_order_mark_hint(const Job& job, std::span<const Diagnostic> diagnostics) {
+    const auto is_marked = [&](const Diagnostic& diagnostic) {
+        if (diagnostic.line != 1 || !diagnostic.text.starts_with("unrecognized token"))
+            return false;
+        const auto& headers = job.options.headers;
+        const auto header = std::ranges::find(headers, diagnostic.file, &Header::name);
+        const auto text =
+            header != headers.end() ? header->text : read_text(diagnostic.file).value_or("");
+        return byte_order_mark_size(text) > 0;
+    };
+    return std::ranges::any_of(diagnostics, is_marked)
+               ? " NVRTC takes no byte order mark in a header: save the file without."
+               : "";
+}
+
 /// A hint for tile kernels that weren't asked for; else empty.
 std::string_view tile_hint(const Job& job, std::string_view log) {
     const bool is_about_tiles = job.options.tile == Tile::none &&
@@ -265,13 +293,13 @@ std::string forbidden_file_hint(const Job& job) {
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
+    LODE_TRY(check_encoding(code, source.name(), Errc::invalid_argument));
     if (const auto at = code.find('\0'); at != std::string::npos) {
         return fail(Errc::invalid_argument,
                     fmt::format("'{}' isn't source text: byte {} of {} is NUL.", source.name(), at,
                                 code.size()));
     }
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (code.starts_with(byte_order_mark)) code.erase(0, byte_order_mark.size());
+    code.erase(0, byte_order_mark_size(code));
     return code;
 }
 
@@ -280,13 +308,17 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
     const auto& nvrtc = job.nvrtc;
     if (result == NVRTC_ERROR_COMPILATION) {
         if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
-            return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
-                                  std::move(log));
+            return fail_for_names(wrong, kernel_names(job.code, ptx_alone(job)), diagnostics,
+                                  job.source.name(), std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
-                                   job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job), tile_hint(job, log));
+        if (has_lines(job.options) && log.find("Parsing error near") != std::string::npos) {
+            if (const auto path = quoted_file_of_ptx(ptx_alone(job)); !path.empty())
+                return fail_for_quoted_path(job, path);
+        }
+        auto message = fmt::format(
+            "'{}' doesn't compile for {}: {}.{}{}{}{}{}", job.source.name(), job.arch.to_string(),
+            describe_errors(diagnostics), missing_toolkit_hint(job, log), irregular_file_hint(job),
+            forbidden_file_hint(job), byte_order_mark_hint(job, diagnostics), tile_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -314,6 +346,10 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
     } else if (job.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
+        if (has_lines(job.options)) {
+            if (const auto path = quoted_file_of_ptx(image.ptx); !path.empty())
+                return fail_for_quoted_path(job, path);
+        }
         if (job.arch.is_real()) {
             LODE_TRY_ASSIGN(image.cubin, program.cubin());
         }
