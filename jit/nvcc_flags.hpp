@@ -57,7 +57,8 @@ tl::expected<std::vector<std::string>, std::string> spelled_for_nvrtc(const Read
 
 /// The flags for NVRTC in CompileOptions::extra_flags. Errors: invalid_argument, naming a flag that
 /// is an option of lode or is refused.
-Result<std::vector<std::string>> passed_flags(std::span<const std::string> extra_flags);
+[[nodiscard]] Result<std::vector<std::string>> passed_flags(
+    std::span<const std::string> extra_flags);
 
 /// What to add to NVRTC's message about a flag that it doesn't know, "unrecognized option --flag=x
 /// found": since when it has the flag, or the nearest flag. Empty for other messages, and if

@@ -70,7 +70,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->minimal = true;
     (next++)->tile = lode::Tile::only;
     (next++)->toolkit_headers = false;
-    (next++)->extra_flags = {"--restrict", "--x=\"1\""};
+    (next++)->extra_flags = {"--restrict", "--unknown=\"1\""};
     CHECK(next == all.data() + all.size());
     return all;
 }
