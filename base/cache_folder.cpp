@@ -2,6 +2,8 @@
 
 #include <lode/base/environment.hpp>
 
+#include <system_error>
+
 namespace lode {
 
 std::filesystem::path default_cache_folder() {
@@ -10,7 +12,10 @@ std::filesystem::path default_cache_folder() {
     if (const auto cache = environment("XDG_CACHE_HOME"); cache && cache->starts_with('/')) {
         return std::filesystem::path(*cache) / "lode";
     }
-    if (const auto home = environment("HOME")) {
+    // A home that doesn't exist, such as a service account's /nonexistent, is to stay so.
+    std::error_code problem;
+    if (const auto home = environment("HOME");
+        home && home->starts_with('/') && std::filesystem::is_directory(*home, problem)) {
         return std::filesystem::path(*home) / ".cache" / "lode";
     }
     return {};

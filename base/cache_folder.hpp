@@ -5,7 +5,8 @@
 
 namespace lode {
 
-/// LODE_CACHE_DIR, else XDG_CACHE_HOME/lode, else HOME/.cache/lode; empty if none of them is set.
+/// LODE_CACHE_DIR, else XDG_CACHE_HOME/lode, else HOME/.cache/lode. Empty if none of them is set,
+/// or HOME isn't the absolute path of an existing folder: it is never created.
 [[nodiscard]] std::filesystem::path default_cache_folder();
 
 }  // namespace lode

@@ -2,6 +2,7 @@
 
 #include "base/identifier.hpp"
 #include "base/lower_case.hpp"
+#include "base/message_text.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -46,21 +47,6 @@ std::string bare(std::string_view text) {
     for (auto at = name.find(anonymous); at != std::string::npos; at = name.find(anonymous, at))
         name.erase(at, anonymous.size());
     return name;
-}
-
-/// The number of insertions, deletions and replacements that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row.back();
 }
 
 /// Everything before the plain name: "ns::".
@@ -184,9 +170,31 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> nam
     const std::string_view differs = is_same(*match)   ? " Its symbol differs."
                                      : best.first == 0 ? difference(asked, *match)
                                                        : "";
-    return fmt::format("{} Did you mean '{}'?{}",
-                       is_mangled ? fmt::format(" It is the symbol of '{}'.", readable) : "",
-                       *match, differs);
+    return fmt::format(
+        "{} Did you mean '{}'?{}",
+        is_mangled ? fmt::format(" It is the symbol of '{}'.", shortened(readable)) : "",
+        shortened(*match), differs);
+}
+
+std::string listed_near(std::string_view wanted, std::span<const std::string> names) {
+    std::vector<std::size_t> order(names.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (names.size() > most_listed) {
+        const auto plain = [](std::string_view name) {
+            return lower_case(plain_name(bare(readable_name(name))));
+        };
+        std::vector<std::size_t> distances;
+        for (const auto& name : names)
+            distances.push_back(edit_distance(plain(wanted), plain(name)));
+        std::ranges::stable_sort(order, {}, [&](std::size_t i) { return distances[i]; });
+    }
+    std::vector<std::string> texts(names.size());
+    for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i) {
+        const std::string& name = names[order[i]];
+        const auto readable = demangled(name);
+        texts[i] = readable ? fmt::format("{} ({})", *readable, name) : name;
+    }
+    return listed(texts);
 }
 
 }  // namespace lode

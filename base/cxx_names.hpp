@@ -49,4 +49,9 @@ std::string_view plain_name(std::string_view name);
 /// none is close. Names that differ only in spelling aren't suggested.
 std::string suggestion(std::string_view wanted, std::span<const std::string> names);
 
+/// "scale<float> (_Z5scaleIfEvPT_i), saxpy and 3 more": a message's list of kernels, each given as
+/// a symbol or a C++ name. If they are too many for a message, those nearest to `wanted` come
+/// first.
+std::string listed_near(std::string_view wanted, std::span<const std::string> names);
+
 }  // namespace lode

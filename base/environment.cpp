@@ -20,7 +20,7 @@ constexpr EnvironmentVariable table[] = {
     {"CONDA_PREFIX", "The active conda environment, searched for NVIDIA's wheels.", "not searched"},
     {"CUDA_HOME", "A CUDA toolkit folder, searched for NVRTC and headers.", "not searched"},
     {"CUDA_PATH", "The same as CUDA_HOME, searched after it.", "not searched"},
-    {"HOME", "The user's home folder; the cache falls back to .cache/lode in it.",
+    {"HOME", "The user's home folder; if it exists, the cache falls back to .cache/lode in it.",
      "no cache folder"},
     {"LD_LIBRARY_PATH", "The loader's search path; part of how the cache recognises a compiler.",
      "empty"},

@@ -111,6 +111,14 @@ int create_beside(const std::filesystem::path& path, unsigned mode, std::filesys
 
 }  // namespace
 
+int make_folders(const std::filesystem::path& path) {
+    const auto make = [&] { return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST; };
+    if (make()) return 0;
+    if (errno != ENOENT || !path.has_relative_path()) return errno;
+    if (const int problem = make_folders(path.parent_path()); problem != 0) return problem;
+    return make() ? 0 : errno;
+}
+
 int write_all(int file, std::span<const std::byte> bytes) noexcept {
     while (!bytes.empty()) {
         const ssize_t put = ::write(file, bytes.data(), bytes.size());

@@ -44,6 +44,10 @@ using FileCheck = std::function<Status(const struct stat&)>;
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path, std::string_view text,
                                   unsigned mode = 0644);
 
+/// Makes a folder and its missing parents, for this user alone (mode 0700, before umask). What
+/// exists stays as it is, also if it isn't a folder. Returns 0 or an errno value.
+[[nodiscard]] int make_folders(const std::filesystem::path& path);
+
 /// Writes all bytes to an open file, also when the system takes them in pieces. Returns 0 or an
 /// errno value.
 [[nodiscard]] int write_all(int file, std::span<const std::byte> bytes) noexcept;

@@ -1,4 +1,6 @@
 #include "base/ptx_scan.hpp"
+#include "base/text_encoding.hpp"
+#include "base/try.hpp"
 
 #include <lode/base/image.hpp>
 
@@ -112,6 +114,8 @@ Result<Image> Image::from_cubin(std::span<const std::byte> bytes, std::string na
 }
 
 Result<Image> Image::from_ptx(std::string text, std::string name) {
+    LODE_TRY(check_encoding(text, name, Errc::invalid_image));
+    text.erase(0, byte_order_mark_size(text));  // Drivers don't take it.
     const auto target = ptx_target_of(text);
     if (!target) {
         return fail(Errc::invalid_image,

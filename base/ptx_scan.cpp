@@ -249,6 +249,22 @@ std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
     return kernels;
 }
 
+std::string quoted_file_of_ptx(std::string_view ptx) {
+    constexpr std::string_view quote = "\\\"";
+    for (auto at = ptx.find(".file"); at != std::string_view::npos;
+         at = ptx.find(".file", at + 1)) {
+        auto line = ptx.substr(at, ptx.find('\n', at) - at);
+        if (line.find(quote) == std::string_view::npos) continue;
+        line = line.substr(line.find('"') + 1);
+        std::string path(line.substr(0, line.rfind('"')));
+        for (auto escape = path.find(quote); escape != std::string::npos;
+             escape = path.find(quote, escape + 1))
+            path.erase(escape, 1);
+        return path;
+    }
+    return {};
+}
+
 bool begins_as_ptx(std::string_view text) {
     return Scanner(text).next() == ".version";
 }

@@ -1,5 +1,6 @@
 #include "base/shared_library.hpp"
 
+#include "base/message_text.hpp"
 #include "base/process_end.hpp"
 #include "base/stand_in.hpp"
 #include "base/try.hpp"
@@ -54,12 +55,10 @@ void* SharedLibrary::symbol(std::string_view name) const noexcept {
 }
 
 std::string LibrarySearch::describe() const {
-    std::string text;
-    for (const auto& attempt : attempts) {
-        text += fmt::format("{}  {} ({}): {}", text.empty() ? "" : "\n",
-                            attempt.place.candidate.string(), attempt.place.why, attempt.outcome);
-    }
-    return text;
+    std::vector<std::string> lines;
+    for (const auto& [place, outcome] : attempts)
+        lines.push_back(fmt::format("{} ({}): {}", place.candidate.string(), place.why, outcome));
+    return lines.empty() ? "" : "  " + listed(lines, search_form);
 }
 
 LibrarySearch open_first(const std::vector<LibraryPlace>& places) {

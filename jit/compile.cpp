@@ -1,5 +1,8 @@
 #include "jit/compile.hpp"
 
+#include "base/message_text.hpp"
+#include "base/ptx_scan.hpp"
+#include "base/text_encoding.hpp"
 #include "base/try.hpp"
 #include "jit/compile_control.hpp"
 #include "jit/compile_failure.hpp"
@@ -22,7 +25,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace lode {
@@ -40,7 +42,7 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
         Errc::unsupported_arch,
         fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}. The nearest is {}.",
                     nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
-                    fmt::join(names, ", "), nearest));
+                    listed(names, arch_form), nearest));
 }
 
 Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {
@@ -121,12 +123,12 @@ std::vector<VirtualFolder> virtual_folders(const Job& job) {
 
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
-/// that doesn't exist, and a #line directive with its own name or that of its file.
+/// that doesn't exist. A #line directive has its own name or that of its file in SourceFiles.
 /// (--no-source-include would keep headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
     const auto& table = job.nvrtc.table();
     const auto name = program_name(job.source);
-    if (!job.source.folder().empty())
+    if (!job.source.folder().empty() && job.written.source.empty())
         return NvrtcProgram::create(table, job.code, name, job.headers.literal());
     const auto code =
         fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.line_name()), job.code);
@@ -195,31 +197,28 @@ bool note_unit(const Job& job) {
     return note_texts(job.files, job.code, job.options, job.names, job.nvrtc.include_folders());
 }
 
-/// The kernels of a source with wrong name expressions, found by compiling it without them.
-std::vector<std::string> list_kernels(const Job& job) {
-    std::string ptx;
-    if (const auto flags =
-            assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers)) {
-        const auto program = make_program(job);
-        const FileAccessScope scope(job.files.compiler);
-        if (program && program->compile(*flags) == NVRTC_SUCCESS) {
-            ptx = program->ptx().value_or("");
-        }
-    }
-    return kernel_names(job.code, ptx);
+/// The PTX of a source whose compilation fails, without name expressions and machine code; empty if
+/// there is none either.
+std::string ptx_alone(const Job& job) {
+    const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers);
+    if (!flags) return {};
+    const auto program = make_program(job);
+    const FileAccessScope scope(job.files.compiler);
+    if (!program || program->compile(*flags) != NVRTC_SUCCESS) return {};
+    return program->ptx().value_or("");
 }
 
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
+    LODE_TRY(check_encoding(code, source.name(), Errc::invalid_argument));
     if (const auto at = code.find('\0'); at != std::string::npos) {
         return fail(Errc::invalid_argument,
                     fmt::format("'{}' isn't source text: byte {} of {} is NUL.", source.name(), at,
                                 code.size()));
     }
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (code.starts_with(byte_order_mark)) code.erase(0, byte_order_mark.size());
+    code.erase(0, byte_order_mark_size(code));
     return code;
 }
 
@@ -231,6 +230,10 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
     } else if (job.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
+        if (has_lines(job.options)) {
+            if (const auto path = quoted_file_of_ptx(image.ptx); !path.empty())
+                return fail_for_quoted_path(job, path);
+        }
         if (job.arch.is_real()) {
             LODE_TRY_ASSIGN(image.cubin, program.cubin());
         }
@@ -259,7 +262,7 @@ Result<Image> image_of(const Job& job, const Outcome& outcome) {
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS)
         return fail_compile(job, result, std::move(log.messages),
-                            [&] { return list_kernels(job); });
+                            [&] { return ptx_alone(job); });
     return collect(job, program, std::move(log));
 }
 

@@ -1,7 +1,12 @@
 #include "jit/compile_failure.hpp"
 
+#include "base/file.hpp"
+#include "base/message_text.hpp"
+#include "base/ptx_scan.hpp"
+#include "base/text_encoding.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/name_expressions.hpp"
+#include "jit/nvcc_flags.hpp"
 #include "jit/nvrtc/table.hpp"
 
 #include <algorithm>
@@ -22,8 +27,9 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
     const auto first = std::ranges::find_if(diagnostics, is_error);
     if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
     const auto count = std::ranges::count_if(diagnostics, is_error);
+    constexpr std::size_t most = 600;
     auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                            count == 1 ? "" : "the first is ", first->to_string());
+                            count == 1 ? "" : "the first is ", shortened(first->to_string(), most));
     if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
     return text;
 }
@@ -45,6 +51,22 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for a header with a byte order mark; else empty. lode removes only that of the source.
+std::string_view byte_order_mark_hint(const Job& job, std::span<const Diagnostic> diagnostics) {
+    const auto is_marked = [&](const Diagnostic& diagnostic) {
+        if (diagnostic.line != 1 || !diagnostic.text.starts_with("unrecognized token"))
+            return false;
+        const auto& headers = job.options.headers;
+        const auto header = std::ranges::find(headers, diagnostic.file, &Header::name);
+        const auto text =
+            header != headers.end() ? header->text : read_text(diagnostic.file).value_or("");
+        return byte_order_mark_size(text) > 0;
+    };
+    return std::ranges::any_of(diagnostics, is_marked)
+               ? " NVRTC takes no byte order mark in a header: save the file without."
+               : "";
+}
+
 /// A hint for tile kernels that weren't asked for; else empty.
 std::string_view tile_hint(const Job& job, std::string_view log) {
     const bool is_about_tiles = job.options.tile == Tile::none &&
@@ -60,19 +82,35 @@ std::string forbidden_file_hint(const Job& job) {
 
 }  // namespace
 
+bool has_lines(const CompileOptions& options) noexcept {
+    return options.line_info || options.debug;
+}
+
+tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path) {
+    return fail(Errc::compile_failed,
+                fmt::format("'{}' can't have line information: PTX has no way to write the double "
+                            "quote in the path {}. Rename it, or compile without "
+                            "CompileOptions::line_info and CompileOptions::debug.",
+                            job.source.name(), path));
+}
+
 tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log,
-                                   const std::function<std::vector<std::string>()>& list_kernels) {
+                                   const std::function<std::string()>& ptx_alone) {
     const auto diagnostics = parse_diagnostics(log);
     const auto& nvrtc = job.nvrtc;
     if (result == NVRTC_ERROR_COMPILATION) {
         if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
-            return fail_for_names(wrong, list_kernels(), diagnostics, job.source.name(),
-                                  std::move(log));
+            return fail_for_names(wrong, kernel_names(job.code, ptx_alone()), diagnostics,
+                                  job.source.name(), std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
-                                   job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job), tile_hint(job, log));
+        if (has_lines(job.options) && log.find("Parsing error near") != std::string::npos) {
+            if (const auto path = quoted_file_of_ptx(ptx_alone()); !path.empty())
+                return fail_for_quoted_path(job, path);
+        }
+        auto message = fmt::format(
+            "'{}' doesn't compile for {}: {}.{}{}{}{}{}", job.source.name(), job.arch.to_string(),
+            describe_errors(diagnostics), missing_toolkit_hint(job, log), irregular_file_hint(job),
+            forbidden_file_hint(job), byte_order_mark_hint(job, diagnostics), tile_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -81,8 +119,9 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
         const std::string what =
             diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
         return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
-                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
-                                nvrtc.version_minor(), job.arch.to_string(), what),
+                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.{}", nvrtc.version_major(),
+                                nvrtc.version_minor(), job.arch.to_string(), shortened(what),
+                                unknown_flag_hint(what)),
                     native_of(nvrtc.table(), result), std::move(log));
     }
     auto failure =

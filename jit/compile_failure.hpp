@@ -7,16 +7,20 @@
 
 #include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include <nvrtc.h>
 
 namespace lode {
 
-/// The error of a job that ended with `result` and the log. `list_kernels` is asked for the names
-/// of the source's kernels where a name expression names nothing.
-[[nodiscard]] tl::unexpected<Error> fail_compile(
-    const Job& job, nvrtcResult result, std::string log,
-    const std::function<std::vector<std::string>()>& list_kernels);
+/// The error of a job that ended with `result` and the log. `ptx_alone` compiles the source without
+/// name expressions and machine code, and returns an empty text if that fails, too.
+[[nodiscard]] tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log,
+                                                 const std::function<std::string()>& ptx_alone);
+
+[[nodiscard]] bool has_lines(const CompileOptions& options) noexcept;
+
+/// The error of a source whose line information would name `path`.
+[[nodiscard]] tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path);
 
 }  // namespace lode

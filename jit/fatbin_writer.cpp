@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
 
@@ -12,7 +13,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
@@ -106,7 +106,7 @@ Result<OpenedFatbinLibrary> open_fatbin_library(const FatbinWriterSearch& search
                 fmt::format("No usable nvFatbin library can be found. Install a CUDA toolkit of "
                             "12.4 or newer or NVIDIA's wheel nvidia-nvfatbin, or set "
                             "LODE_NVFATBIN. Places tried:\n  {}",
-                            fmt::join(opened.info.search_attempts, "\n  ")));
+                            listed(opened.info.search_attempts, search_form)));
 }
 
 /// A fat binary in the making; destroyed on every exit path.
@@ -128,8 +128,9 @@ public:
             pointers.push_back(flag.c_str());
         const int result = table_.create(&handle_, pointers.data(), pointers.size());
         if (result == fatbin_success) return {};
-        return fail(Errc::invalid_argument, fmt::format("nvFatbin refuses the options {}: {}.",
-                                                        fmt::join(flags, " "), reason_of(result)));
+        return fail(Errc::invalid_argument,
+                    fmt::format("nvFatbin refuses the options {}: {}.",
+                                listed(flags, {.separator = " "}), reason_of(result)));
     }
 
     [[nodiscard]] Status add(const Image& image) {

@@ -2,6 +2,7 @@
 
 #include "base/cubin.hpp"
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode::link {
 namespace {
@@ -92,8 +92,10 @@ Status check_options(const LinkOptions& options) {
 }
 
 std::string explain(std::string_view log) {
-    const auto list = [](const std::vector<std::string>& names) {
-        return with_readable_symbols(fmt::format("'{}'", fmt::join(names, "', '")));
+    const auto list = [](std::vector<std::string> names) {
+        for (auto& name : names)
+            name = with_readable_symbols(fmt::format("'{}'", name));
+        return listed(names);
     };
     auto undefined = names_after(log, "Undefined reference to");
     std::ranges::move(names_after(log, "Unresolved extern"), std::back_inserter(undefined));

@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 #include "base/ptx_scan.hpp"
+#include "base/text_encoding.hpp"
 #include "base/tile_ir.hpp"
 #include "base/try.hpp"
 
@@ -96,7 +97,9 @@ Result<LinkInput> LinkInput::from_bytes(std::span<const std::byte> bytes, std::s
                                 "load the image that CompileOptions::tile gives.",
                                 name));
     }
-    const auto ptx = text.substr(0, text.find('\0'));
+    LODE_TRY(check_encoding(text, name, Errc::invalid_image));
+    auto ptx = text.substr(0, text.find('\0'));
+    ptx.remove_prefix(byte_order_mark_size(ptx));
     if (begins_as_ptx(ptx)) {
         LODE_TRY_ASSIGN(const Image image, Image::from_ptx(std::string(ptx), std::move(name)));
         return from_image(image);

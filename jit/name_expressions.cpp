@@ -2,6 +2,7 @@
 
 #include "base/cxx_names.hpp"
 #include "base/identifier.hpp"
+#include "base/message_text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -158,17 +159,21 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
                                      std::span<const Diagnostic> diagnostics,
                                      std::string_view source_name, std::string log) {
     std::string message;
-    for (const auto& name : wrong) {
-        message +=
-            fmt::format("{}'{}' doesn't name a kernel or variable of '{}'.{}",
-                        message.empty() ? "" : " ", name, source_name, suggestion(name, kernels));
+    for (const auto& name : wrong.first(std::min(wrong.size(), most_listed))) {
+        message += fmt::format("{}'{}' doesn't name a kernel or variable of '{}'.{}",
+                               message.empty() ? "" : " ", shortened(name), source_name,
+                               suggestion(name, kernels));
     }
+    if (wrong.size() > most_listed)
+        message += fmt::format(" {} other names don't either.", wrong.size() - most_listed);
     const auto reason = std::ranges::find(diagnostics, name_map, &Diagnostic::file);
     if (reason != diagnostics.end()) {
-        message += fmt::format(" The compiler's reason: {}.", reason->text);
+        constexpr std::size_t most = 2 * most_quoted;
+        message += fmt::format(" The compiler's reason: {}.", shortened(reason->text, most));
     }
-    message += kernels.empty() ? std::string(" It has no kernels.")
-                               : fmt::format(" Its kernels: {}.", fmt::join(kernels, ", "));
+    message += kernels.empty()
+                   ? std::string(" It has no kernels.")
+                   : fmt::format(" Its kernels: {}.", listed_near(wrong.front(), kernels));
     return fail(Errc::not_found, std::move(message), {}, std::move(log));
 }
 

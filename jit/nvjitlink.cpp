@@ -2,6 +2,7 @@
 
 #include "base/align_up.hpp"
 #include "base/file.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
@@ -20,7 +21,6 @@
 
 #include <elf.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <link.h>
 
 namespace lode::nvjitlink {
@@ -256,7 +256,7 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
                 fmt::format("No usable nvJitLink library can be found. Install a CUDA toolkit or "
                             "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
                             "tried:\n  {}",
-                            fmt::join(library.info.search_attempts, "\n  ")));
+                            listed(library.info.search_attempts, search_form)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode::nvjitlink {
 namespace {
@@ -87,7 +87,7 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
     if (result != success) {
         return fail_link(scope, result,
                          fmt::format("Starting nvJitLink {} with the options {}", version_major,
-                                     fmt::join(flags, " ")));
+                                     listed(flags, {.separator = " "})));
     }
 
     Image linked;
@@ -104,7 +104,7 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
     result = table.complete(native);
     if (result != success) {
         return fail_link(scope, result,
-                         fmt::format("Linking '{}' for {}", linked.name, target.to_string()));
+                         fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
     }
 
     if (target.is_real()) {
@@ -115,7 +115,7 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
         linked.kernels = kernels_of_ptx(linked.ptx);
     }
     if (result != success)
-        return fail_link(scope, result, fmt::format("Reading the code of '{}'", linked.name));
+        return fail_link(scope, result, fmt::format("Reading the code of '{}'", shortened(linked.name)));
 
     linked.arch = target;
     const auto& only = inputs.front();

@@ -1,12 +1,13 @@
 #include "base/identifier.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
+#include "jit/nvcc_flags.hpp"
 #include "jit/options_text.hpp"
 
 #include <lode/jit/options.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -26,71 +27,67 @@ bool is_one_piece(std::string_view text) {
     return !text.empty() && text.find('\0') == std::string_view::npos;
 }
 
-/// A flag that lode passes itself, and the option that controls it.
-struct OwnedFlag {
-    std::string_view name;  ///< Without leading dashes.
-    std::string_view instead;
-};
-
-constexpr std::string_view from_device = "the call's arch argument chooses the target";
-constexpr std::string_view for_host = "lode always sets it, to leave the host process as it is";
-
-constexpr OwnedFlag owned_flags[] = {
-    {"arch", from_device},
-    {"gpu-architecture", from_device},
-    {"gencode", from_device},
-    {"generate-code", from_device},
-    {"code", from_device},
-    {"gpu-code", from_device},
-    {"modify-stack-limit", for_host},
-    {"no-cache", for_host},
-    {"fdevice-time-trace", "it writes a file, which a cached result wouldn't do"},
-    {"dlto", "use CompileOptions::lto"},
-    {"dlink-time-opt", "use CompileOptions::lto"},
-    {"gen-opt-lto", "an Image can't hold optimised LTO-IR"},
-    {"optix-ir", "an Image can't hold OptiX-IR"},
-    {"define-macro", "use CompileOptions::definitions"},
-    {"include-path", "use CompileOptions::include_folders"},
-    {"include", "use CompileOptions::pre_includes"},
-    {"pre-include", "use CompileOptions::pre_includes"},
-    {"std", "use CompileOptions::standard"},
-    {"use_fast_math", "use CompileOptions::math"},
-    {"ftz", "use CompileOptions::math"},
-    {"prec-div", "use CompileOptions::math"},
-    {"prec-sqrt", "use CompileOptions::math"},
-    {"fmad", "use CompileOptions::math"},
-    {"maxrregcount", "use CompileOptions::max_registers"},
-    {"lineinfo", "use CompileOptions::line_info"},
-    {"generate-line-info", "use CompileOptions::line_info"},
-    {"G", "use CompileOptions::debug"},
-    {"device-debug", "use CompileOptions::debug"},
-    {"rdc", "use CompileOptions::relocatable"},
-    {"relocatable-device-code", "use CompileOptions::relocatable"},
-    {"minimal", "use CompileOptions::minimal"},
-    {"enable-tile", "use CompileOptions::tile"},
-    {"tile-only", "use CompileOptions::tile"},
-    {"dc", "use CompileOptions::relocatable"},
-    {"device-c", "use CompileOptions::relocatable"},
-    {"dw", "use CompileOptions::relocatable"},
-    {"device-w", "use CompileOptions::relocatable"},
-};
-
 tl::unexpected<Error> refuse(std::string message) {
     return fail(Errc::invalid_argument, std::move(message));
 }
 
+/// Without the blanks that the compiler allows around a macro's parameter.
+std::string_view bare(std::string_view text) {
+    constexpr std::string_view blanks = " \t";
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// What is wrong with the parameters of a function-like macro, given without its parentheses; empty
+/// if nothing is. "..." or "name..." may be at the end.
+std::string wrong_parameters(std::string_view text) {
+    if (bare(text).empty()) return {};
+    std::vector<std::string_view> names;
+    for (bool is_last = false; !is_last;) {
+        const auto comma = text.find(',');
+        is_last = comma == std::string_view::npos;
+        auto parameter = bare(text.substr(0, comma));
+        if (!is_last) text.remove_prefix(comma + 1);
+        constexpr std::string_view dots = "...";
+        if (parameter.ends_with(dots)) {
+            if (!is_last) return fmt::format("'{}' isn't its last parameter", dots);
+            parameter = bare(parameter.substr(0, parameter.size() - dots.size()));
+            if (parameter.empty()) return {};
+        }
+        if (!is_identifier(parameter) || parameter == "__VA_ARGS__")
+            return fmt::format("its parameter '{}' isn't an identifier", shortened(parameter));
+        if (std::ranges::find(names, parameter) != names.end())
+            return fmt::format("it has the parameter '{}' twice", shortened(parameter));
+        names.push_back(parameter);
+    }
+    return {};
+}
+
+/// What is wrong with a macro's name and parameters, "N" or "SQ(x)"; empty if nothing is.
+std::string wrong_macro(std::string_view text) {
+    const auto open = std::min(text.find('('), text.size());
+    const auto name = text.substr(0, open);
+    if (!is_identifier(name)) {
+        return "it must be an identifier (letters, digits and _, not starting with a digit), with "
+               "parameters directly after it if it has any: SQ(x)";
+    }
+    if (name == "defined" || name == "__VA_ARGS__") return "the preprocessor has it itself";
+    if (open == text.size()) return {};
+    if (text.find('(', open + 1) != std::string_view::npos || text.find(')') != text.size() - 1)
+        return "its parameters must be between one pair of parentheses, at the end: SQ(x)";
+    return wrong_parameters(text.substr(open + 1, text.size() - open - 2));
+}
+
 Status check_definition(const Definition& definition) {
-    if (!is_identifier(definition.name)) {
-        return refuse(
-            fmt::format("Definition '{}' isn't a macro name: it must be an identifier "
-                        "(letters, digits and _, not starting with a digit).",
-                        definition.name));
+    if (const auto why = wrong_macro(definition.name); !why.empty()) {
+        return refuse(fmt::format("Definition '{}' isn't a macro name: {}.",
+                                  shortened(definition.name), why));
     }
     constexpr std::string_view line_ends("\n\r\0", 3);
     if (definition.value && definition.value->find_first_of(line_ends) != std::string::npos) {
         return refuse(
             fmt::format("The value of definition '{}' spans several lines; it must be one line.",
-                        definition.name));
+                        shortened(definition.name)));
     }
     return {};
 }
@@ -108,18 +105,6 @@ Status check_headers(const std::vector<Header>& headers) {
     std::ranges::sort(names);
     if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
         return refuse(fmt::format("In-memory header '{}' is given twice.", *twice));
-    }
-    return {};
-}
-
-Status check_extra_flag(std::string_view flag) {
-    if (!is_one_piece(flag)) return refuse("An extra flag is empty.");
-    // NVRTC skips leading blanks, which would hide the flag from the checks below.
-    if (!flag.starts_with('-') && std::isspace(static_cast<unsigned char>(flag[0])) != 0) {
-        return refuse(fmt::format("Extra flag '{}' begins with a blank.", flag));
-    }
-    if (const auto instead = owner_of(flag); !instead.empty()) {
-        return refuse(fmt::format("Extra flag '{}' isn't allowed: {}.", flag, instead));
     }
     return {};
 }
@@ -153,15 +138,6 @@ void append_math(const Math& math, std::vector<std::string>& flags) {
 }
 
 }  // namespace
-
-std::string_view owner_of(std::string_view flag) {
-    if (flag.starts_with("-D")) return "use CompileOptions::definitions";
-    if (flag.starts_with("-I")) return "use CompileOptions::include_folders";
-    flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
-    const auto name = flag.substr(0, flag.find('='));
-    const auto* found = std::ranges::find(owned_flags, name, &OwnedFlag::name);
-    return found == std::end(owned_flags) ? std::string_view() : found->instead;
-}
 
 std::optional<Standard> standard_of(std::string_view text) {
     if (constexpr std::string_view prefix = "c++"; text.starts_with(prefix))
@@ -220,10 +196,8 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     }
     if (options.tile == Tile::enabled) flags.emplace_back("--enable-tile");
     if (options.tile == Tile::only) flags.emplace_back("--tile-only");
-    for (const auto& flag : options.extra_flags) {
-        LODE_TRY(check_extra_flag(flag));
-        flags.push_back(flag);
-    }
+    LODE_TRY_ASSIGN(auto passed, passed_flags(options.extra_flags));
+    std::ranges::move(passed, std::back_inserter(flags));
     return flags;
 }
 

@@ -14,10 +14,7 @@ inline constexpr std::string_view standards_text = "11, 14, 17, 20";
 /// "17" or "c++17"; nullopt for other texts.
 std::optional<Standard> standard_of(std::string_view text);
 
-/// Parses "NAME" or "NAME=VALUE"; the name isn't checked.
+/// Parses "NAME", "NAME=VALUE" or "NAME(PARAMETERS)=VALUE"; the name isn't checked.
 Definition definition_of(std::string_view text);
-
-/// Why lode doesn't pass a flag on to NVRTC; empty if it does.
-std::string_view owner_of(std::string_view flag);
 
 }  // namespace lode

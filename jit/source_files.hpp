@@ -1,4 +1,5 @@
-// SourceFiles: where code in memory also lies on disk, for tools that show the source of a line.
+// SourceFiles: where code in memory also lies on disk, for tools that show the source of a line,
+// and source files whose paths have a double quote, which PTX can't write.
 #pragma once
 
 #include <lode/jit/options.hpp>

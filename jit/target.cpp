@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "jit/target_rules.hpp"
 
 #include <lode/jit/target.hpp>
@@ -6,7 +7,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
@@ -19,7 +19,7 @@ std::string list(std::span<const ComputeCapability> capabilities) {
     std::vector<std::string> names;
     for (const auto cc : sorted)
         names.push_back(Arch(cc).to_string());
-    return fmt::format("{}", fmt::join(names, ", "));
+    return listed(names, arch_form);
 }
 
 /// Makes the decision step by step: each rung either gives the target or adds a refusal.
@@ -213,12 +213,12 @@ std::string_view to_string(CodeRoute route) noexcept {
 }
 
 std::string describe(std::span<const TargetStep> steps) {
-    std::string text;
+    std::vector<std::string> lines;
     for (const auto& step : steps) {
-        text += fmt::format("{}  {} {}: {}", text.empty() ? "" : "\n",
-                            step.taken ? "takes" : "refuses", step.rung, step.reason);
+        lines.push_back(
+            fmt::format("{} {}: {}", step.taken ? "takes" : "refuses", step.rung, step.reason));
     }
-    return text;
+    return lines.empty() ? "" : "  " + listed(lines, search_form);
 }
 
 std::string Target::describe() const {

@@ -1,4 +1,5 @@
 #include "base/lower_case.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "runtime/kernel_state.hpp"
 
@@ -188,8 +189,11 @@ Result<DeviceChoice> choose_device(std::span<const DeviceCandidate> candidates,
     }
     if (contenders.empty()) {
         std::string message = "No device meets the criteria.";
-        for (const DeviceVerdict& verdict : choice.verdicts)
+        const auto named = std::min(choice.verdicts.size(), most_listed);
+        for (const DeviceVerdict& verdict : std::span(choice.verdicts).first(named))
             message += " " + verdict_line(verdict);
+        if (named < choice.verdicts.size())
+            message += fmt::format(" {} more don't either.", choice.verdicts.size() - named);
         return fail(Errc::not_found, std::move(message));
     }
     const DeviceContender* best = &contenders.front();

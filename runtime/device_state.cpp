@@ -1,10 +1,11 @@
 #include "runtime/device_state.hpp"
 
+#include "base/message_text.hpp"
+
 #include <bit>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode::detail {
 namespace {
@@ -150,7 +151,8 @@ void DeviceState::stop_calls() noexcept {
 std::string DeviceState::suspects(const StreamState* stream) const {
     if (stream != nullptr) {
         if (const auto launch = stream->last_launch(); !launch.empty())
-            return fmt::format(" The suspect is the last launch on this stream: {}.", launch);
+            return fmt::format(" The suspect is the last launch on this stream: {}.",
+                               shortened(launch));
     }
     std::vector<std::string> launches;
     for (const auto* other : streams_) {
@@ -158,9 +160,10 @@ std::string DeviceState::suspects(const StreamState* stream) const {
             launches.push_back(std::move(launch));
     }
     if (launches.empty()) return {};
-    if (launches.size() == 1) return fmt::format(" The suspect is the launch {}.", launches[0]);
+    if (launches.size() == 1)
+        return fmt::format(" The suspect is the launch {}.", shortened(launches[0]));
     return fmt::format(" The suspects are the last launches of each stream: {}.",
-                       fmt::join(launches, "; "));
+                       listed(launches, {.separator = "; "}));
 }
 
 std::string DeviceState::describe() const {

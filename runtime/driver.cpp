@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
 #include "runtime/driver/emulator_search.hpp"
@@ -10,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace lode {
@@ -209,7 +209,8 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
     LODE_TRY(check_version(*state));
     if (const auto missing = state->table.missing(detail::DriverTable::required);
         !missing.empty()) {
-        return too_old(state->origin, fmt::format("it has no {}.", fmt::join(missing, ", no ")));
+        return too_old(state->origin,
+                       fmt::format("it has no {}.", listed(missing, {.separator = ", no "})));
     }
 
     const CUresult started = state->table.cuInit(0);

@@ -1,4 +1,5 @@
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 #include "jit/link_checks.hpp"
@@ -148,7 +149,8 @@ Result<Image> link_with_driver(const Device& device, std::span<const LinkInput> 
     std::size_t size = 0;
     const auto completed = state.call(table.cuLinkComplete, native, &code, &size);
     if (!completed)
-        return fail_link(completed.error(), fmt::format("Linking '{}'", linked.name), buffers);
+        return fail_link(completed.error(), fmt::format("Linking '{}'", shortened(linked.name)),
+                         buffers);
 
     // The software device's machine code is PTX.
     const std::string_view text(static_cast<const char*>(code), size);

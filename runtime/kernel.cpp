@@ -1,5 +1,6 @@
 #include "base/align_up.hpp"
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace detail {
@@ -33,16 +33,6 @@ std::vector<NamedSymbol> candidates(const LibraryState& library,
     return names;
 }
 
-/// "saxpy, scale<float> (_Z5scaleIfEvPT_i)"
-std::string listed(std::span<const std::string> symbols) {
-    std::vector<std::string> texts;
-    for (const auto& symbol : symbols) {
-        const auto name = demangled(symbol);
-        texts.push_back(name ? fmt::format("{} ({})", *name, symbol) : symbol);
-    }
-    return fmt::format("{}", fmt::join(texts, ", "));
-}
-
 /// The symbol of the kernel that `name` spells in C++. `error` is the driver's for `name` itself;
 /// the error code is not_found also if several kernels have the name.
 Result<std::string> spelled_symbol(const LibraryState& library, std::string_view name,
@@ -55,11 +45,11 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
         error.message = fmt::format(
             "'{}' is the name of {} kernels of image '{}': {}. Name one with its parameters or by "
             "its symbol.",
-            name, found.size(), library.image->name, listed(found));
+            shortened(name), found.size(), library.image->name, listed_near(name, found));
         return tl::unexpected<Error>(std::move(error));
     }
     const Image& image = *library.image;
-    error.message = fmt::format("Image '{}' has no kernel '{}'.", image.name, name);
+    error.message = fmt::format("Image '{}' has no kernel '{}'.", image.name, shortened(name));
     if (!image.tile_ir.empty() && !(image.cubin.empty() && image.ptx.empty()))
         error.message +=
             " Its tile kernels aren't loaded beside other code; compile them with Tile::only.";
@@ -68,8 +58,8 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
     for (const auto& candidate : known)
         names.push_back(candidate.name.empty() ? readable_name(candidate.symbol) : candidate.name);
     error.message += suggestion(name, names);
-    error.message +=
-        symbols->empty() ? " It has no kernels." : fmt::format(" It has: {}.", listed(*symbols));
+    error.message += symbols->empty() ? " It has no kernels."
+                                      : fmt::format(" It has: {}.", listed_near(name, *symbols));
     return tl::unexpected<Error>(std::move(error));
 }
 
@@ -188,7 +178,7 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
     };
     if (auto filled = fill(); !filled) {
         return tl::unexpected<Error>(
-            std::move(filled).error().in(fmt::format("finding kernel '{}'", name)));
+            std::move(filled).error().in(fmt::format("finding kernel '{}'", shortened(name))));
     }
     device.note_kernel(kernel->function, kernel->handle, kernel->library);
     const std::lock_guard guard(kernel->library->kernels_mutex);

@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
 
@@ -66,7 +67,7 @@ Result<std::size_t> available_dynamic_shared(const UntypedKernel& kernel, std::u
     if (blocks > static_cast<std::uint32_t>(most)) {
         return detail::exceeds_limit(
             fmt::format("Blocks of {} threads per multiprocessor", threads_per_block), blocks,
-            fmt::format("kernel '{}' on {}", state.name, state.device->describe()),
+            fmt::format("kernel '{}' on {}", shortened(state.name), state.device->describe()),
             static_cast<std::uint64_t>(most));
     }
     // The driver answers within what the kernel has opted in to so far.
@@ -115,7 +116,7 @@ Result<LaunchShape> suggest_launch(const UntypedKernel& kernel, std::uint64_t el
     if (best_threads == 0) {
         return fail(Errc::out_of_resources,
                     fmt::format("No block size of kernel '{}' fits on {} with its shared memory.",
-                                state.name, state.device->describe()));
+                                shortened(state.name), state.device->describe()));
     }
     LaunchShape shape = cover(elements, best_threads);
     shape.dynamic_shared_bytes = static_cast<std::uint32_t>(best_shared);

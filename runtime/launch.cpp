@@ -1,6 +1,7 @@
 #include "runtime/launch.hpp"
 
 #include "base/align_up.hpp"
+#include "base/message_text.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
 
@@ -21,7 +22,7 @@ namespace detail {
 namespace {
 
 std::string describe(const KernelState& kernel, const LaunchShape& shape) {
-    return fmt::format("launching '{}' with grid {} and block {}", kernel.name,
+    return fmt::format("launching '{}' with grid {} and block {}", shortened(kernel.name),
                        shape.grid.to_string(), shape.block.to_string());
 }
 
@@ -38,7 +39,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
     return fail(Errc::invalid_argument,
                 fmt::format("Kernel '{}' is loaded on device {}, but the stream belongs to device "
                             "{}.",
-                            launch.kernel.name, launch.kernel.device->properties.ordinal,
+                            shortened(launch.kernel.name), launch.kernel.device->properties.ordinal,
                             launch.stream_state.device->properties.ordinal));
 }
 
@@ -239,8 +240,8 @@ bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<Parameter
 [[gnu::noinline, gnu::cold]] Status wrong_count(const detail::KernelState& kernel,
                                                 std::size_t given) {
     return fail(Errc::invalid_argument,
-                fmt::format("Kernel '{}' takes {} argument(s), but {} are passed.", kernel.name,
-                            kernel.parameters.size(), given));
+                fmt::format("Kernel '{}' takes {} argument(s), but {} are passed.",
+                            shortened(kernel.name), kernel.parameters.size(), given));
 }
 
 /// Reports the first argument whose offset or size differs from the kernel's parameter.
@@ -251,8 +252,8 @@ bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<Parameter
         Errc::invalid_argument,
         fmt::format("Argument {} of kernel '{}' has {} bytes at offset {}, but the kernel's "
                     "parameter has {} bytes at offset {}.",
-                    expected - kernel.parameters.begin(), kernel.name, given->size, given->offset,
-                    expected->size, expected->offset));
+                    expected - kernel.parameters.begin(), shortened(kernel.name), given->size,
+                    given->offset, expected->size, expected->offset));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The slow path of a launch: reports which limit a shape exceeds.
 #include "base/align_up.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
@@ -58,8 +59,9 @@ Status check_threads(const KernelState& kernel, const Dim3& block) {
             ? fmt::format("which its {} registers per thread and the device's {} per block leave",
                           kernel.attributes.registers, device.properties.registers_per_block)
             : "which its __launch_bounds__ set";
-    return exceeds_limit("Threads per block", threads, fmt::format("kernel '{}'", kernel.name),
-                         kernel.limits.threads, why);
+    return exceeds_limit("Threads per block", threads,
+                         fmt::format("kernel '{}'", shortened(kernel.name)), kernel.limits.threads,
+                         why);
 }
 
 Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
@@ -134,13 +136,13 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     for (std::size_t i = 0; i < owners.size(); ++i) {
         const auto& [kind, has_address, owner] = owners[i];
         if (kind != ArgumentKind::value && !has_address && owner == nullptr) {
-            return fail_empty(
-                fmt::format("{} at argument {} of kernel '{}'", name_of(kind), i, kernel.name));
+            return fail_empty(fmt::format("{} at argument {} of kernel '{}'", name_of(kind), i,
+                                          shortened(kernel.name)));
         }
         if (!has_address || owner == nullptr || owner == &device) continue;
         if (owner->was_reset()) {
             return tl::unexpected<Error>(owner->lost_error().in(
-                fmt::format("checking argument {} of kernel '{}'", i, kernel.name)));
+                fmt::format("checking argument {} of kernel '{}'", i, shortened(kernel.name))));
         }
         const bool is_memory = kind == ArgumentKind::memory;
         if (is_memory ? device.reaches(*owner) : device.is_same_device(*owner)) continue;
@@ -148,8 +150,8 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} of kernel '{}' is {} of {}{}, but the kernel is "
                                 "loaded on {}{}. {}",
-                                i, kernel.name, is_memory ? "memory" : "a " + name_of(kind),
-                                owner->describe(),
+                                i, shortened(kernel.name),
+                                is_memory ? "memory" : "a " + name_of(kind), owner->describe(),
                                 same_driver ? "" : " of the driver " + owner->driver->origin,
                                 device.describe(),
                                 same_driver ? "" : " of the driver " + device.driver->origin,

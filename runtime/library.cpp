@@ -1,4 +1,5 @@
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/in_order.hpp"
 #include "runtime/kernel_state.hpp"
@@ -8,7 +9,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace detail {
@@ -109,10 +109,10 @@ Result<GlobalVariable> find_variable(const detail::LibraryState& state, const En
     error.message = fmt::format(
         "Image '{}' has no variable '{}'. Name a C++ variable as a name expression when "
         "compiling, \"&{}\", which also keeps the compiler from dropping it.",
-        image.name, name, name.starts_with('&') ? name.substr(1) : name);
+        image.name, shortened(name), shortened(name.starts_with('&') ? name.substr(1) : name));
     if (symbols.size() > 1) {
-        error.message = fmt::format("'{}' is the name of {} variables of image '{}': {}.", name,
-                                    symbols.size(), image.name, fmt::join(symbols, ", "));
+        error.message = fmt::format("'{}' is the name of {} variables of image '{}': {}.",
+                                    shortened(name), symbols.size(), image.name, listed(symbols));
     }
     return tl::unexpected<Error>(std::move(error));
 }
@@ -185,8 +185,8 @@ Result<detail::TypedVariable> Library::typed_managed(std::string_view name, std:
     if (!variable) {
         Error error = std::move(variable).error();
         if (error.code == Errc::not_found)
-            error.message =
-                fmt::format("Image '{}' has no managed variable '{}'.", state_->image->name, name);
+            error.message = fmt::format("Image '{}' has no managed variable '{}'.",
+                                        state_->image->name, shortened(name));
         return tl::unexpected<Error>(std::move(error));
     }
     return as_elements(*variable, device, name, size, align);

@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/launch_attributes.hpp"
@@ -11,7 +12,8 @@ namespace lode::detail {
 namespace {
 
 std::uintptr_t breadcrumb_of(const KernelState& kernel, const LaunchShape& shape) {
-    return StreamState::tag(kernel.device->intern({kernel.name, shape.grid, shape.block}));
+    return StreamState::tag(
+        kernel.device->intern({shortened(kernel.name), shape.grid, shape.block}));
 }
 
 }  // namespace

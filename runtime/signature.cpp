@@ -1,5 +1,6 @@
 // Compares a C++ signature with the parameters of a compiled kernel.
 #include "base/align_up.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
@@ -7,7 +8,6 @@
 #include <lode/jit/target.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace detail {
@@ -55,7 +55,7 @@ public:
         std::vector<std::string> texts;
         for (std::size_t i = 0; i < slots().size(); ++i)
             texts.push_back(describe_one(i));
-        return fmt::format("({})", fmt::join(texts, ", "));
+        return fmt::format("({})", listed(texts));
     }
 
 private:
@@ -67,7 +67,7 @@ std::string describe_all(std::span<const ParameterShape> parameters) {
     std::vector<std::string> texts;
     for (const auto& parameter : parameters)
         texts.push_back(describe(parameter.kind, parameter.size, false));
-    return fmt::format("({})", fmt::join(texts, ", "));
+    return fmt::format("({})", listed(texts));
 }
 
 /// Whether one side is known to be floating point and the other known not to be.
@@ -112,7 +112,7 @@ tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
         fmt::format("The parameters of kernel '{}' can't be determined: the driver supports CUDA "
                     "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
                     "them.",
-                    kernel.name, cuda_version_text(driver.version), entry.name,
+                    shortened(kernel.name), cuda_version_text(driver.version), entry.name,
                     cuda_version_text(entry.abi), kernel.library->image->name));
 }
 
@@ -124,11 +124,11 @@ Status verify_signature(const KernelState& kernel, std::span<const ParameterShap
     const CompiledSide compiled(kernel);
     const std::string difference = first_difference(compiled, parameters);
     if (difference.empty()) return {};
-    return fail(
-        Errc::signature_mismatch,
-        fmt::format("The C++ signature of kernel '{}' differs from the compiled one: {}. "
-                    "The kernel takes {}; C++ passes {}.",
-                    kernel.name, difference, compiled.describe_all(), describe_all(parameters)));
+    return fail(Errc::signature_mismatch,
+                fmt::format("The C++ signature of kernel '{}' differs from the compiled one: {}. "
+                            "The kernel takes {}; C++ passes {}.",
+                            shortened(kernel.name), difference, compiled.describe_all(),
+                            describe_all(parameters)));
 }
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 #include "emulator/toolkit/lto.hpp"
 
+#include "base/message_text.hpp"
 #include "base/shared_library.hpp"
 
 #include <lode/base/environment.hpp>
@@ -13,7 +14,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode::emulator::toolkit {
 namespace {
@@ -110,7 +110,7 @@ Result<RealLinker> open_real() {
     return fail(Errc::not_found,
                 fmt::format("LTO-IR needs NVIDIA's nvJitLink, which isn't in {}. LODE_NVJITLINK "
                             "names it.",
-                            fmt::join(places, ", ")));
+                            listed(places)));
 }
 
 /// A text that the library gives in two calls: its size with the NUL, then its bytes.
@@ -141,7 +141,7 @@ Result<std::string> ptx_of_lto_ir(std::span<const LtoInput> inputs,
     if (outcome != 0) {
         return fail(Errc::link_failed,
                     fmt::format("NVIDIA's nvJitLink refuses the options {} (error {}).",
-                                fmt::join(options, " "), outcome));
+                                listed(options, {.separator = " "}), outcome));
     }
     for (const auto& [bytes, name] : inputs)
         if (outcome == 0)

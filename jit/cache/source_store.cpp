@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,6 +27,12 @@ bool is_plain(std::string_view path) noexcept {
     return std::ranges::none_of(path, [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7F;
     });
+}
+
+/// Whether line information can name a file: PTX has no way to write a double quote.
+bool can_be_named(const std::string& file) {
+    std::error_code problem;
+    return std::filesystem::absolute(file, problem).native().find('"') == std::string::npos;
 }
 
 /// The last part of a source's name; a usual name if it can't be that of a file.
@@ -47,7 +54,7 @@ SourceFiles SourceStore::make(const Source& source, const std::string& text,
         return files;
     DiskTier* const disk = storage_.tiers().disk();
     if (disk == nullptr || !is_plain(disk->folder().path().native())) return files;
-    if (!source.is_file()) {
+    if (!source.is_file() || !can_be_named(source.name())) {
         const std::string name = leaf_of(source);
         if (const auto folder = folder_of(*disk, {{name, text}}); !folder.empty())
             files.source = fmt::format("{}/{}", folder, name);

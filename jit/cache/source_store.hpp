@@ -1,4 +1,5 @@
-// SourceStore: writes code in memory to files, so that debuggers and profilers show its lines.
+// SourceStore: writes code in memory to files, so that debuggers and profilers show its lines. A
+// source file is copied if its path can't be named in line information.
 //
 // A text is written once, below the cache folder, under a name that is made of its content. Every
 // request makes sure that its files are there, hits too: the folder's size limit may have removed
@@ -24,7 +25,7 @@ class SourceStore {
 public:
     explicit SourceStore(Storage& storage) noexcept : storage_(storage) {}
 
-    /// The files of a request's texts in memory, which exist now. None if the options don't ask for
+    /// The files of a request's texts, which exist now. None if the options don't ask for
     /// them, and in a cache that has no folder, or a read-only one without them. `text` is the
     /// source's.
     [[nodiscard]] SourceFiles make(const Source& source, const std::string& text,

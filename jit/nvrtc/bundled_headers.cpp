@@ -79,16 +79,6 @@ std::size_t count_headers(const fs::path& folder) {
     return count;
 }
 
-/// Makes a folder and its parents for this user alone, as the cache does: it refuses others.
-Status make_folder(const fs::path& folder) {
-    std::error_code problem;
-    if (fs::is_directory(folder, problem)) return {};
-    if (folder.has_relative_path()) LODE_TRY(make_folder(folder.parent_path()));
-    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-        return fail_from_errno("Making a folder", folder, errno);
-    return {};
-}
-
 /// A lock among processes, held as long as the object exists.
 class InstallationLock {
 public:
@@ -137,7 +127,9 @@ Status install_headers(const fs::path& library, const BundledHeaders& bundled) {
                     "NVRTC's own headers need a cache folder that may be written to.");
     }
     if (is_installed(folder)) return {};
-    LODE_TRY(make_folder(folder.parent_path()));
+    const fs::path parent = folder.parent_path();
+    if (const int why = make_folders(parent); why != 0)
+        return fail_from_errno("Making a folder", parent, why);
     const InstallationLock lock(folder.native() + ".lock");
     if (is_installed(folder)) return {};
 

@@ -1,5 +1,6 @@
 #include "jit/nvrtc/library.hpp"
 
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <link.h>
 
 namespace lode {
@@ -141,7 +141,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
                           here.chosen_by);
     return fail(Errc::compiler_missing,
                 fmt::format("No usable NVRTC library can be found. {}. Places tried:\n  {}", cure,
-                            fmt::join(attempts, "\n  ")));
+                            listed(attempts, search_form)));
 }
 
 void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,

@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
@@ -21,17 +22,17 @@ Result<CUDA_KERNEL_NODE_PARAMS_v2> kernel_node_parameters(const DeviceState& dev
     const KernelState& state = kernel.state();
     if (state.device == nullptr) return fail_empty("kernel");
     if (state.device != &device) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("Kernel '{}' is loaded on device {}, but the graph belongs to "
-                        "device {}.",
-                        state.name, state.device->properties.ordinal, device.properties.ordinal));
+        return fail(Errc::invalid_argument,
+                    fmt::format("Kernel '{}' is loaded on device {}, but the graph belongs to "
+                                "device {}.",
+                                shortened(state.name), state.device->properties.ordinal,
+                                device.properties.ordinal));
     }
     if (shape.has_attributes()) {
         return fail(Errc::not_supported,
                     fmt::format("A node of kernel '{}' can't be added with launch attributes; "
                                 "capture the launch instead.",
-                                state.name));
+                                shortened(state.name)));
     }
     LODE_TRY(check_limits(state, shape));
     LODE_TRY(opt_in_to_shared(state, shape.dynamic_shared_bytes));

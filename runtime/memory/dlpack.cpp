@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "runtime/device_state.hpp"
 
 #include <lode/runtime/dlpack.hpp>
@@ -6,7 +7,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode::detail {
 namespace {
@@ -99,17 +99,24 @@ Status check_place(dlpack::TensorDevice place, const DeviceState* device) {
                 fmt::format("The tensor is in {}, not in the host's.", place_text(place)));
 }
 
+std::string listed_extents(std::span<const std::int64_t> extents) {
+    std::vector<std::string> texts;
+    for (const std::int64_t extent : extents)
+        texts.push_back(std::to_string(extent));
+    return listed(texts);
+}
+
 /// Refuses rows that aren't dense. The stride of an extent of 1 has no meaning.
 Status check_strides(std::span<const std::int64_t> shape, const std::int64_t* strides) {
     if (strides == nullptr) return {};
     const auto dense = dense_strides(shape);
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] > 1 && strides[i] != dense[i]) {
-            return fail(Errc::invalid_argument,
-                        fmt::format("The tensor's strides ({}) aren't those of dense rows ({}); "
-                                    "copy it first.",
-                                    fmt::join(strides, strides + shape.size(), ", "),
-                                    fmt::join(dense, ", ")));
+            return fail(
+                Errc::invalid_argument,
+                fmt::format("The tensor's strides ({}) aren't those of dense rows ({}); "
+                            "copy it first.",
+                            listed_extents({strides, shape.size()}), listed_extents(dense)));
         }
     }
     return {};
@@ -131,7 +138,7 @@ Result<dlpack::OwnedTensor> export_tensor(std::unique_ptr<ExportedMemory> memory
     if (!multiply_shape(made->shape, product) || product != count) {
         return fail(Errc::invalid_argument,
                     fmt::format("The shape ({}) doesn't have the memory's number of elements ({}).",
-                                fmt::join(shape, ", "), count));
+                                listed_extents(shape), count));
     }
     made->strides = dense_strides(made->shape);
     made->memory = std::move(memory);
@@ -170,8 +177,17 @@ Result<TensorMemory> import_tensor(const ManagedTensor& managed, dlpack::DataTyp
     const std::span<const std::int64_t> shape(
         tensor.shape,
         has_shape && tensor.dimensions > 0 ? static_cast<std::size_t>(tensor.dimensions) : 0);
-    if (tensor.dimensions < 0 || !has_shape || !multiply_shape(shape, count))
-        return fail(Errc::invalid_argument, "The tensor's shape isn't valid.");
+    if (tensor.dimensions < 0 || !has_shape) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The tensor has {} dimensions{}.", tensor.dimensions,
+                                tensor.dimensions < 0 ? ", fewer than 0" : " but no shape"));
+    }
+    if (!multiply_shape(shape, count)) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The tensor's shape ({}) has a negative extent, or more elements "
+                                "than memory can have.",
+                                listed_extents(shape)));
+    }
     if (count > 0) LODE_TRY(check_strides(shape, tensor.strides));
     void* const data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
     LODE_TRY(check_native(reinterpret_cast<NativeDevicePointer>(data), count,

@@ -1,8 +1,8 @@
+#include "base/cache_folder.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 
 #include <lode/base/digest.hpp>
-#include <lode/base/environment.hpp>
 #include <lode/runtime/variants_choices.hpp>
 
 #include <algorithm>
@@ -98,13 +98,8 @@ Spread spread_of(std::span<const double> values) {
 TunedChoices::TunedChoices(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
 std::filesystem::path TunedChoices::default_folder() {
-    if (const auto cache = environment("LODE_CACHE_DIR"))
-        return std::filesystem::path(*cache) / "variants";
-    if (const auto xdg = environment("XDG_CACHE_HOME"))
-        return std::filesystem::path(*xdg) / "lode" / "variants";
-    if (const auto home = environment("HOME"))
-        return std::filesystem::path(*home) / ".cache" / "lode" / "variants";
-    return {};
+    const auto cache = default_cache_folder();
+    return cache.empty() ? cache : cache / "variants";
 }
 
 std::filesystem::path TunedChoices::file_of(const TuneKey& key) const {
@@ -128,11 +123,11 @@ std::optional<TunedChoice> TunedChoices::find(const TuneKey& key) const {
 Status TunedChoices::keep(const TunedChoice& choice) const {
     if (folder_.empty()) {
         return fail(Errc::not_found,
-                    "There is no folder for tuned choices: set LODE_CACHE_DIR or HOME.");
+                    "There is no folder for tuned choices: set LODE_CACHE_DIR, or HOME to a folder "
+                    "that exists.");
     }
-    std::error_code problem;
-    std::filesystem::create_directories(folder_, problem);
-    if (problem) return fail_from_errno("Creating the folder", folder_, problem.value());
+    if (const int problem = make_folders(folder_); problem != 0)
+        return fail_from_errno("Creating the folder", folder_, problem);
     return write_atomic(file_of(choice.key), write(choice));
 }
 

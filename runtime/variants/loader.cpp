@@ -1,3 +1,4 @@
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "runtime/variants/row_code.hpp"
 
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
@@ -124,10 +124,13 @@ struct VariantLoader::State {
         std::set<std::string> names;
         for (const auto& row : *forced)
             names.insert(row.family);
+        const auto list = [](const std::set<std::string>& families) {
+            return listed(std::vector(families.begin(), families.end()));
+        };
         log.write(LogLevel::warning,
                   fmt::format("LODE_FORCE_VARIANT forces rows of: {}. None of these kernel "
                               "families is loaded; loaded so far: {}.",
-                              fmt::join(names, ", "), fmt::join(loaded_families, ", ")));
+                              list(names), list(loaded_families)));
     }
 
     std::mutex mutex;  ///< Guards the members below.

@@ -1,3 +1,5 @@
+#include "base/message_text.hpp"
+
 #include <lode/runtime/variants.hpp>
 
 #include <algorithm>
@@ -6,16 +8,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace lode {
 namespace {
 
 std::string names_of(const KernelFamily& family) {
-    std::vector<std::string_view> names;
+    std::vector<std::string> names;
     std::ranges::transform(family.rows, std::back_inserter(names),
-                           [](const auto& row) { return std::string_view(row.name); });
-    return fmt::format("{}", fmt::join(names, ", "));
+                           [](const auto& row) { return row.name; });
+    return listed(names);
 }
 
 std::string arch_sentence(const Arch& arch, ComputeCapability device) {
@@ -181,7 +182,7 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantDeviceProp
         if (row == nullptr) {
             return fail(Errc::not_found,
                         fmt::format("Kernel family '{}' has no row '{}'. Its rows are: {}.",
-                                    family.name, request.forced, names_of(family)));
+                                    family.name, shortened(request.forced), names_of(family)));
         }
         if (auto why = refusal_of(*row, properties, request.problem)) {
             return fail(Errc::not_supported,

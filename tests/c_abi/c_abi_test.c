@@ -281,7 +281,7 @@ static void test_wrong_arguments(void) {
 static void test_compilation(void) {
     static const lode_header header = {"factor.h", "#define FACTOR 3\n"};
     static const char* const names[] = {"triple<int>"};
-    static const char* const flags[] = {"-std=c++20", "-DOFFSET=1"};
+    static const char* const flags[] = {"-std=c++20", "-DPLUS(a, b)=a + b", "-O3"};
     lode_source source = {sizeof source};
     lode_compile_options options = {sizeof options};
     lode_kernel* kernel = NULL;
@@ -305,9 +305,9 @@ static void test_compilation(void) {
     CHECK(status == LODE_COMPILE_FAILED && strstr(error.log, "source.cu(1)") != NULL);
 
     source.cuda = "#include \"factor.h\"\n"
-                  "template <class T> __global__ void triple(T* x) { *x = *x * FACTOR + OFFSET; }\n";
+                  "template <class T> __global__ void triple(T* x) { *x = PLUS(*x * FACTOR, 1); }\n";
     options.flags = flags;
-    options.flag_count = 2;
+    options.flag_count = 3;
     options.names = names;
     options.name_count = 1;
     options.headers = &header;

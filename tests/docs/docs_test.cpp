@@ -1,5 +1,6 @@
 // Checks what the documents say about the code.
 #include "base/file.hpp"
+#include "jit/nvcc_flags.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/base/error.hpp>
@@ -108,6 +109,23 @@ TEST_CASE("docs: environment.md lists every environment variable as in the table
     const std::regex line("\n\\| `");
     CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), line), {}) ==
           static_cast<std::ptrdiff_t>(table.size()));
+}
+
+TEST_CASE("docs: nvcc-flags.md lists every flag of the table, and no other") {
+    const auto text = read("docs/nvcc-flags.md");
+    for (const auto& row : lode::nvcc_flags()) {
+        const auto name = row.name.substr(0, row.name.find('='));
+        const bool is_there =
+            contains(text, fmt::format("`-{}", name)) ||
+            (!row.other.empty() &&
+             contains(text, fmt::format("`-{}", row.other.substr(0, row.other.find('=')))));
+        CHECK_MESSAGE(is_there, row.name);
+    }
+    const auto tables = text.substr(text.find("| --- |"));
+    const std::regex flag("`(--?[A-Za-z][^` ]*)");
+    for (std::sregex_iterator found(tables.begin(), tables.end(), flag), end; found != end; ++found)
+        CHECK_MESSAGE(lode::read_flag(std::vector{(*found)[1].str()}).row != nullptr,
+                      (*found)[1].str());
 }
 
 TEST_CASE("docs: the C++ of every document is compiled") {

@@ -162,8 +162,9 @@ TEST_CASE("lode compile: definitions, include folders and flags reach the compil
     std::filesystem::create_directory(project.folder() / "headers");
     put(project.folder() / "headers/value.hpp", "#define VALUE 21\n");
     const std::string folder = (project.folder() / "headers").string();
-    const auto outcome = project.compile({"--arch", "compute_80", "-DFACTOR=2", "-I" + folder,
-                                          "--std", "20", "--line-info", "--max-registers", "64"});
+    const auto outcome =
+        project.compile({"--arch", "compute_80", "-DTIMES(x)=((x)*2)", "-DFACTOR=TIMES(1)",
+                         "-I" + folder, "--std", "20", "--line-info", "--max-registers", "64"});
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
     const auto ptx = lode::read_text(project.out() / "kernel.compute_80.ptx").value();
     CHECK(ptx.find(", 42;") != std::string::npos);

@@ -56,3 +56,13 @@ TEST_CASE("compile errors: a long message is cut") {
     CHECK(contains(text, "function template #6\n    … and 33 more lines\n"));
     CHECK(text.ends_with("\n1 error is shortened; --log prints the whole log.\n"));
 }
+
+TEST_CASE("compile errors: a long line is cut in the middle") {
+    const std::string log =
+        "a.cu(1): error: identifier \"" + std::string(6000, 'k') + "\" is undefined\n      x;\n";
+    const std::string text = first_errors(log);
+    CHECK(text.size() < 600);
+    CHECK(contains(text, "kkk…kkk"));
+    CHECK(contains(text, "kkk\" is undefined\n      x;\n"));
+    CHECK(text.ends_with("\n1 error is shortened; --log prints the whole log.\n"));
+}

@@ -157,3 +157,31 @@ TEST_CASE("lode run: too large a block, an absent device, a foreign target and b
           "sm_100");
     fails(run(broken_source, {"broken", "--cover", "4", "--", "i32[1]"}), "kernel.cu:3");
 }
+
+TEST_CASE("lode run: of 1,500 kernels the error lists those nearest to the unknown name") {
+    std::string source;
+    for (int i = 0; i < 1500; ++i)
+        source += "extern \"C\" __global__ void kernel_" + std::to_string(i) + "() {}\n";
+    const auto outcome =
+        run(source, {"kernel_1234x", "--arch", "compute_90", "--grid", "1", "--block", "1"});
+    CHECK(outcome.exit_code == 1);
+    CHECK_MESSAGE(outcome.complains("Did you mean 'kernel_1234'?"), outcome.err);
+    CHECK(outcome.complains("kernel_1234, "));
+    CHECK(outcome.complains(" and 1,488 more."));
+    CHECK_MESSAGE(outcome.err.size() < 3000, outcome.err);
+}
+
+TEST_CASE("lode run: a kernel's name of 6,000 characters runs, and is cut in messages") {
+    const std::string name = "begin" + std::string(6000, '_') + "end";
+    const std::string source = "extern \"C\" __global__ void " + name + "() {}\n";
+    const std::vector<std::string> shape = {"--arch", "compute_90", "--grid", "1", "--block", "1"};
+    auto line = shape;
+    line.insert(line.begin(), name);
+    CHECK(run(source, line).exit_code == 0);
+    line.front() += "x";
+    const auto outcome = run(source, line);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("'begin___"));
+    CHECK(outcome.complains("___endx' doesn't name a kernel"));
+    CHECK_MESSAGE(outcome.err.size() < 6000, outcome.err.size());
+}

@@ -51,7 +51,7 @@ std::vector<CompileOptions> options_for_every_member() {
     // This doesn't compile when a member is added: add a set for it.
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *next;
     [[maybe_unused]] const auto& [preset, ftz, prec_div, prec_sqrt, fmad] = next->math;
-    (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}};
+    (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}, {"F(x, ...)", "x==1"}};
     (next++)->include_folders = {"/a b", "c"};
     (next++)->headers = {{"z.h", "text\n"}, {"a/b.h", "\t\x01"}};
     (next++)->pre_includes = {"z.h"};
@@ -70,7 +70,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->minimal = true;
     (next++)->tile = lode::Tile::only;
     (next++)->toolkit_headers = false;
-    (next++)->extra_flags = {"--restrict", "--x=\"1\""};
+    (next++)->extra_flags = {"--restrict", "--unknown=\"1\""};
     CHECK(next == all.data() + all.size());
     return all;
 }

@@ -51,6 +51,31 @@ TEST_CASE("warnings: every command reports once that a cache folder can't be use
     }
 }
 
+TEST_CASE("warnings: a HOME that doesn't exist isn't created, and the cache does without") {
+    const auto folder = make_scratch();
+    const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
+    const auto home = folder.path() / "missing" / "home";
+    Environment environment = no_driver;
+    environment["LODE_CACHE"] = "on";
+    environment["LODE_CACHE_DIR"] = "";
+    environment["XDG_CACHE_HOME"] = "";
+    environment["HOME"] = home.string();
+    const auto compile = [&] {
+        return lode::test::lode({"compile", file, "--arch", "sm_80", "-o", folder.path().string()},
+                                environment);
+    };
+    auto outcome = compile();
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.err.empty());
+    CHECK_FALSE(std::filesystem::exists(home.parent_path()));
+
+    environment["XDG_CACHE_HOME"] = (folder.path() / "xdg").string();
+    outcome = compile();
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(std::filesystem::exists(folder.path() / "xdg" / "lode"));
+    CHECK_FALSE(std::filesystem::exists(home.parent_path()));
+}
+
 TEST_CASE("warnings: anything else in a record's place is reported or removed") {
     const auto folder = make_scratch();
     const auto file =

@@ -1,5 +1,6 @@
 #include "tools/lode/arguments.hpp"
 
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 
 #include <optional>
@@ -243,14 +244,14 @@ std::string describe(const KernelParameter& parameter) {
 Status check_arguments(std::string_view kernel, std::span<const KernelParameter> parameters,
                        std::span<const Argument> arguments) {
     if (arguments.size() != parameters.size()) {
-        std::string list;
-        for (const auto& parameter : parameters) {
-            list += (list.empty() ? ": " : ", ") + describe(parameter);
-        }
-        return fail(Errc::signature_mismatch,
-                    fmt::format("{} takes {} argument{}{}, but {} {} given.", kernel,
-                                parameters.size(), parameters.size() == 1 ? "" : "s", list,
-                                arguments.size(), arguments.size() == 1 ? "is" : "are"));
+        std::vector<std::string> list;
+        for (const auto& parameter : parameters)
+            list.push_back(describe(parameter));
+        return fail(
+            Errc::signature_mismatch,
+            fmt::format("{} takes {} argument{}{}{}, but {} {} given.", kernel, parameters.size(),
+                        parameters.size() == 1 ? "" : "s", list.empty() ? "" : ": ", listed(list),
+                        arguments.size(), arguments.size() == 1 ? "is" : "are"));
     }
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto shape = shape_of(arguments[i]);

@@ -1,5 +1,6 @@
 // `lode cache`: lists, verifies, explains and cleans the cache. Packs: cache_packs.cpp; signatures:
 // cache_keys.cpp.
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
 #include "jit/cache/remote/traffic_file.hpp"
@@ -156,18 +157,22 @@ Result<Answer> verify(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
     Json damaged = Json::array();
+    std::vector<std::string> list;
     for (const auto& properties : all) {
         if (properties.problem.empty()) continue;
         damaged.push_back(properties_json(properties));
-        answer.text += fmt::format("{}/{}: {}\n", cache::folder_name(properties.key.kind),
-                                   properties.key.digest.to_hex(), properties.problem);
+        list.push_back(fmt::format("{}/{}: {}", cache::folder_name(properties.key.kind),
+                                   properties.key.digest.to_hex(), properties.problem));
         if (command.repair) LODE_TRY(tier->remove(properties.key, nullptr));
     }
     if (!damaged.empty() && !command.repair) {
-        return fail(Errc::invalid_image,
-                    fmt::format("{} of {} records are damaged; --repair removes them.\n{}",
-                                damaged.size(), all.size(), answer.text));
+        return fail(
+            Errc::invalid_image,
+            fmt::format("{} of {} records are damaged; --repair removes them.\n{}", damaged.size(),
+                        all.size(), listed(list, {"\n", search_form.entries, search_form.length})));
     }
+    for (const auto& line : list)
+        answer.text += line + "\n";
     answer.text +=
         fmt::format("{} of {} records are intact.\n", all.size() - damaged.size(), all.size());
     answer.fields = {{"records", all.size()}, {"removed", std::move(damaged)}};
@@ -216,7 +221,8 @@ Result<Answer> why(const CacheCommand& command) {
                                   told.miss.to_string());
         Table table({{"field"}, {"this request"}, {"nearest entry"}});
         for (const auto& difference : told.differences) {
-            table.row({difference.field, difference.wanted, difference.nearest});
+            table.row(
+                {difference.field, shortened(difference.wanted), shortened(difference.nearest)});
             differences.push_back({{"field", difference.field},
                                    {"wanted", difference.wanted},
                                    {"nearest", difference.nearest}});
@@ -285,7 +291,8 @@ Result<CacheOptions> options_of(const CacheCommand& command) {
     options.log = warning_log();
     if (options.folder.empty()) {
         return fail(Errc::invalid_argument,
-                    "There is no cache folder: pass --folder, or set LODE_CACHE_DIR or HOME.");
+                    "There is no cache folder: pass --folder, or set LODE_CACHE_DIR, or HOME to a "
+                    "folder that exists.");
     }
     return options;
 }

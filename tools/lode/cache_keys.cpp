@@ -1,4 +1,5 @@
 // The verbs of `lode cache` for signatures: keygen, sign, verify --trust.
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/cache/store/key_files.hpp"
 #include "tools/lode/cache_command.hpp"
@@ -77,10 +78,10 @@ Result<Answer> verify_trust(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto report, cache::check_trust(place, trust));
     Answer answer;
     Json refused = Json::array();
-    std::string list;
+    std::vector<std::string> list;
     for (const auto& [key, reason] : report.refused) {
         const auto kind = cache::folder_name(key.kind);
-        list += fmt::format("\n  {}/{}: {}", kind, key.digest.to_hex(), reason);
+        list.push_back(fmt::format("{}/{}: {}", kind, key.digest.to_hex(), reason));
         refused.push_back({{"kind", kind}, {"key", key.digest.to_hex()}, {"reason", reason}});
     }
     answer.text = fmt::format("A trusted key has signed {} of {} records of {}.\n",
@@ -88,8 +89,9 @@ Result<Answer> verify_trust(const CacheCommand& command) {
     answer.fields = {{"place", place}, {"records", report.records}, {"refused", refused}};
     if (!report.refused.empty()) {
         answer.failure =
-            Error{Errc::invalid_image, fmt::format("{} of {} records wouldn't be used:{}",
-                                                   report.refused.size(), report.records, list)};
+            Error{Errc::invalid_image,
+                  fmt::format("{} of {} records wouldn't be used:\n  {}", report.refused.size(),
+                              report.records, listed(list, search_form))};
     }
     return answer;
 }

@@ -27,7 +27,9 @@ constexpr std::pair<std::string_view, std::string_view> words[] = {
     {"LinkOptions::debug", "--debug"},
     {"LinkOptions::lto", "--lto"},
     {"LinkOptions::extra_flags", "--flag"},
-    {"LinkInput::device_runtime()", "--device-runtime"},
+    {"LinkInput::device_runtime()", "`lode link --device-runtime`"},
+    {"lode::Linker", "`lode link`"},
+    {"use lode::FatbinWriter", "only applications can write fat binaries"},
     {"Tile::only", "--tile only"},
 };
 

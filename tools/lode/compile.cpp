@@ -287,7 +287,7 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
     const auto add = [&](const char* names, auto& value, const char* meaning, const char* kind) {
         return command.add_option(names, value, meaning)->type_name(kind)->group(group);
     };
-    add("-D,--define", flags.definitions, "Define a macro", "NAME[=VALUE]")
+    add("-D,--define", flags.definitions, "Define a macro: N, N=4 or \"SQ(x)=x*x\"", "NAME[=VALUE]")
         ->allow_extra_args(false);
     add("-I,--include", flags.include_folders, "Search this folder for headers", "DIR")
         ->allow_extra_args(false);
@@ -307,7 +307,8 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
     add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N");
     add("--tile", flags.tile,
         "Compile tile kernels to Tile IR: none (default), enabled, or only them", "MODE");
-    add("--flag", flags.extra_flags, "Pass a flag to NVRTC as it is: --flag=--restrict", "FLAG")
+    add("--flag", flags.extra_flags,
+        "A flag of NVRTC or nvcc that has no option here: --flag=--restrict", "FLAG")
         ->allow_extra_args(false);
 }
 

@@ -1,5 +1,6 @@
 #include "tools/lode/compile_errors.hpp"
 
+#include "base/message_text.hpp"
 #include "jit/diagnostics.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_errors = 3;
 constexpr std::size_t most_lines = 8;
+constexpr std::size_t most_in_line = 400;
 
 /// One message and the lines that belong to it.
 struct Message {
@@ -66,8 +68,10 @@ std::string first_errors(std::string_view log) {
                 errors.push_back(&message);
         }
     }
-    const bool is_cut = std::ranges::any_of(
-        errors, [](const Message* error) { return error->lines.size() > most_lines; });
+    const auto is_long = [](std::string_view line) { return line.size() > most_in_line; };
+    const bool is_cut = std::ranges::any_of(errors, [&](const Message* error) {
+        return error->lines.size() > most_lines || std::ranges::any_of(error->lines, is_long);
+    });
     if (errors.empty() || (errors.size() <= most_errors && !is_cut)) return std::string(log);
 
     const std::size_t shown = std::min(errors.size(), most_errors);
@@ -75,7 +79,8 @@ std::string first_errors(std::string_view log) {
     for (std::size_t i = 0; i < shown; ++i) {
         const auto& lines = errors[i]->lines;
         for (std::size_t k = 0; k < std::min(lines.size(), most_lines); ++k)
-            text += fmt::format("{}\n", lines[k]);
+            text += fmt::format("{}\n", is_long(lines[k]) ? shortened(lines[k], most_in_line)
+                                                          : std::string(lines[k]));
         if (lines.size() > most_lines)
             text += fmt::format("    … and {}\n", counted(lines.size() - most_lines, "more line"));
         text += '\n';

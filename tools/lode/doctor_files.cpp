@@ -202,10 +202,11 @@ void check_cache(const CacheOptions& options, Findings& findings) {
     if (options.mode == CacheMode::off) return;  // The variable's finding says so.
     check_remote(options.remote, findings);
     if (options.folder.empty()) {
-        add_slow_cache(findings,
-                       "There is no cache folder, because LODE_CACHE_DIR, XDG_CACHE_HOME and HOME "
-                       "are unset: each start compiles every kernel.",
-                       "Set LODE_CACHE_DIR to a folder.");
+        add_slow_cache(
+            findings,
+            "There is no cache folder, because LODE_CACHE_DIR and XDG_CACHE_HOME are unset "
+            "and HOME isn't an existing folder: each start compiles every kernel.",
+            "Set LODE_CACHE_DIR to a folder.");
     } else {
         check_folder(options, findings);
     }

@@ -190,8 +190,8 @@ std::string dump(const Json& json) {
 
 std::string error_text(const Error& error, CompilerLog log, const Colors& colors) {
     std::string text = fmt::format("{} {}\n", colors.error("lode:"), visible(error.message));
-    const bool is_shortened =
-        log == CompilerLog::first_errors && error.code == Errc::compile_failed;
+    const bool is_shortened = log == CompilerLog::first_errors &&
+                              (error.code == Errc::compile_failed || error.code == Errc::not_found);
     if (error.native.origin != Native::Origin::none && !is_shortened) {
         text += fmt::format("  {} reports {} ({})\n", to_string(error.native.origin),
                             error.native.name, error.native.code);

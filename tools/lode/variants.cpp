@@ -1,5 +1,6 @@
 // `lode variants`: lists the kernel families, which row each device gets and why, and tuned
 // choices.
+#include "base/message_text.hpp"
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
@@ -284,7 +285,7 @@ std::string no_family_text(std::string_view name) {
     std::vector<std::string> names;
     for (const auto& known : kernels::all())
         names.push_back(known.family.name);
-    return fmt::format("There is no kernel family '{}'. The families are: {}.", name,
+    return fmt::format("There is no kernel family '{}'. The families are: {}.", shortened(name),
                        fmt::join(names, ", "));
 }
 

@@ -1,6 +1,7 @@
 // `lode warm`: compiles what manifests list into the cache or into packs; --check says what is
 // missing.
 #include "base/file.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/cache/packs.hpp"
 #include "tools/lode/cache_command.hpp"
@@ -129,7 +130,8 @@ Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
     }
     if (options.folder.empty()) {
         return fail(Errc::invalid_argument,
-                    "There is no cache folder to fill: set LODE_CACHE_DIR or HOME.");
+                    "There is no cache folder to fill: set LODE_CACHE_DIR, or HOME to a folder "
+                    "that exists.");
     }
     if (!options.sign_with.empty()) {
         LODE_TRY(cache::read_secret_key(options.sign_with));
@@ -259,6 +261,7 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     std::size_t hits = 0;
     std::size_t compiled = 0;
+    std::size_t failed = 0;
     Json list = Json::array();
     Answer answer;
     std::optional<Error> first;
@@ -275,12 +278,15 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
             if (!first) first = outcome.error();
             json["state"] = "failed";
             json["error"] = to_json(outcome.error());
-            failures += fmt::format("\n  {} ({} for {}): {}", task.where, task.label,
-                                    task.arch.to_string(), outcome.error().message);
+            if (++failed <= most_listed) {
+                failures += fmt::format("\n  {} ({} for {}): {}", task.where, task.label,
+                                        task.arch.to_string(), outcome.error().message);
+            }
         }
         list.push_back(std::move(json));
     }
-    const std::size_t failed = tasks.size() - hits - compiled;
+    if (failed > most_listed)
+        failures += fmt::format("\n  {} more; --json lists all", failed - most_listed);
     answer.text = fmt::format("{}: {} in the cache, {} compiled in {:.1f} s{}.\n",
                               counted(tasks.size(), "compilation"), hits, compiled, taken.count(),
                               failed > 0 ? fmt::format(", {} failed", failed) : "");

@@ -1,6 +1,7 @@
 #include "tools/lode/warm_manifest.hpp"
 
 #include "base/file.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/options_text.hpp"
 #include "jit/text.hpp"
@@ -34,9 +35,9 @@ public:
     }
     [[nodiscard]] tl::unexpected<Error> wrong(std::string_view must) const {
         constexpr std::size_t most = 60;
-        std::string value = json_.dump(-1, ' ', false, ManifestJson::error_handler_t::replace);
-        if (value.size() > most) value = value.substr(0, most) + "…";
-        return fail(Errc::invalid_argument, fmt::format("{} is {}; {}.", where(), value, must));
+        const auto value = json_.dump(-1, ' ', false, ManifestJson::error_handler_t::replace);
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} is {}; {}.", where(), shortened(value, most), must));
     }
     /// The error of a function that names what it refuses, at this place.
     [[nodiscard]] tl::unexpected<Error> refused(const Error& error) const {
@@ -89,7 +90,7 @@ public:
         if (!json_.is_object()) return wrong("it must be an object");
         for (const auto& [name, value] : json_.items()) {
             const auto found = std::ranges::find(keys, name, &Key::name);
-            const Node node(value, fmt::format("{}/{}", where_, name));
+            const Node node(value, fmt::format("{}/{}", where_, shortened(name)));
             if (found == keys.end()) {
                 std::vector<std::string_view> known;
                 for (const auto& key : keys)

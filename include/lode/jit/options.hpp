@@ -20,7 +20,8 @@ namespace lode {
 
 /// A preprocessor definition: -Dname=value, or -Dname (which means 1) without a value.
 struct Definition {
-    std::string name;                                 ///< An identifier.
+    /// An identifier; of a function-like macro with its parameters: "SQ(x)", "LOG(format, ...)".
+    std::string name;
     std::optional<std::string> value = std::nullopt;  ///< One line.
 
     /// Compares both members.
@@ -101,13 +102,16 @@ struct CompileOptions {
     /// Tile kernels, as Tile IR for a driver that compiles it. Not together with lto.
     Tile tile = Tile::none;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
-    std::vector<std::string> extra_flags = {};  ///< For NVRTC; those that lode owns are refused.
+    /// For NVRTC, also in nvcc's spelling. Those of nvcc that concern the host alone have no effect
+    /// (-O3, -g); those that have a member here, or that lode can't follow (-arch, -o), are
+    /// refused.
+    std::vector<std::string> extra_flags = {};
 
     /// Parses flags of NVRTC or nvcc, for hosts that have them as text: "-Idir" or "-I", "dir";
-    /// "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". All other flags
-    /// go to extra_flags; NVRTC refuses those that it doesn't know. Errors: invalid_argument,
-    /// naming the flag, for a flag that lode owns (such as -arch), a missing or wrong value, or a
-    /// text that isn't a flag; those of compile_flags().
+    /// "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". Flags without a
+    /// member go to extra_flags as NVRTC spells them; NVRTC refuses those that nobody knows.
+    /// docs/nvcc-flags.md lists all. Errors: invalid_argument, naming the flag, for a flag that is
+    /// refused, a missing or wrong value, or a text that isn't a flag; those of compile_flags().
     [[nodiscard]] static Result<CompileOptions> parse(std::span<const std::string> flags);
     /// The same for a list: `parse({"-I", "include", "-lineinfo"})`.
     [[nodiscard]] static Result<CompileOptions> parse(std::initializer_list<std::string> flags) {
@@ -120,8 +124,8 @@ struct CompileOptions {
 
 /// The NVRTC flags for `options` in canonical order, without machine-dependent ones (target,
 /// toolkit folders, cache and stack-limit switches). Touches no file. Errors: invalid_argument with
-/// the value and the limit, for example for a definition that isn't an identifier, max_registers
-/// outside [0, 255] or an extra flag that lode owns, such as -arch.
+/// the value and the limit, for example for a definition that isn't a macro's name, max_registers
+/// outside [0, 255] or an extra flag that is refused, such as -arch.
 [[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
 }  // namespace lode

@@ -44,7 +44,7 @@ struct TargetStep {
     std::string reason;  ///< Why it was taken or refused, as a clause.
 };
 
-/// The steps as text, one line each.
+/// The steps as text, one line each; after 32 only how many are left.
 std::string describe(std::span<const TargetStep> steps);
 
 /// The chosen architecture and the steps of the decision.

@@ -45,7 +45,7 @@ public:
     explicit TunedChoices(std::filesystem::path folder = default_folder());
 
     /// The folder `variants` in LODE_CACHE_DIR, XDG_CACHE_HOME/lode or HOME/.cache/lode; empty when
-    /// none of the three variables is set.
+    /// none of the three variables is set, or HOME isn't an existing folder.
     static std::filesystem::path default_folder();
 
     /// The folder as given; empty when nothing is kept.

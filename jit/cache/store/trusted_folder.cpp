@@ -103,11 +103,9 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
     std::error_code problem;
     const auto absolute = std::filesystem::absolute(path, problem);
     if (problem) return fail_from_errno("Finding the cache folder", path, problem.value());
-    if (create && ::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
-        std::filesystem::create_directories(absolute.parent_path(), problem);
-        if (::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
-            return fail_from_errno("Creating the cache folder", absolute, errno);
-        }
+    if (create) {
+        if (const int why = make_folders(absolute); why != 0)
+            return fail_from_errno("Creating the cache folder", absolute, why);
     }
     Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder && errno == ENOENT) {

@@ -149,3 +149,23 @@ TEST_CASE("C++ names: a suggestion differs from what was asked, and says how") {
     CHECK(lode::suggestion("", names).empty());
     CHECK(lode::suggestion("k", Names{"j", "k"}).empty());
 }
+
+TEST_CASE("C++ names: a message lists few kernels, the nearest first if there are more") {
+    CHECK(lode::listed_near("x", Names{"scale", "_Z4blurPf"}) == "scale, blur(float*) (_Z4blurPf)");
+    Names names;
+    for (int i = 0; i < 1500; ++i)
+        names.push_back("kernel_" + std::to_string(i));
+    names.emplace_back("_Z5scaleIfEvPT_");
+    auto list = lode::listed_near("ns::scala<float>", names);
+    CHECK_MESSAGE(list.starts_with("void scale<float>(float*) (_Z5scaleIfEvPT_), kernel_"), list);
+    CHECK(list.ends_with(" and 1,489 more"));
+    list = lode::listed_near("kernel_1234x", names);
+    CHECK_MESSAGE(list.starts_with("kernel_1234, "), list);
+    CHECK(list.size() < 250);
+    // Long names cost neither room nor time.
+    for (auto& name : names)
+        name = std::string(6000, 'n') + name;
+    list = lode::listed_near(std::string(6000, 'n') + "kernel_12", names);
+    CHECK_MESSAGE(list.size() < 2200, list.size());
+    CHECK(lode::suggestion(std::string(6000, 'n') + "kernel_12x", names).size() < 200);
+}

@@ -284,3 +284,20 @@ TEST_CASE("file: a limit holds before anything is read") {
     CHECK(read_text("/proc/self/status", 10).error().code == Errc::file_failed);
     CHECK(read_text("/proc/self/status").value().size() > 10);
 }
+
+TEST_CASE("file: missing folders are made for this user alone, and existing ones stay") {
+    const auto scratch = make_scratch();
+    std::filesystem::create_directory(scratch.path() / "there");
+    ::chmod((scratch.path() / "there").c_str(), 0755);
+    const auto folder = scratch.path() / "there/a/b";
+    CHECK(lode::make_folders(folder) == 0);
+    CHECK(lode::make_folders(folder) == 0);
+    CHECK(mode_of(folder) == 0700);
+    CHECK(mode_of(folder.parent_path()) == 0700);
+    CHECK(mode_of(scratch.path() / "there") == 0755);
+    const auto file = put(scratch.path() / "file", "");
+    CHECK(lode::make_folders(file / "below" / "it") == ENOTDIR);
+    std::filesystem::create_symlink("nowhere", scratch.path() / "dangling");
+    CHECK(lode::make_folders(scratch.path() / "dangling" / "below") == ENOENT);
+    CHECK_FALSE(std::filesystem::exists(scratch.path() / "nowhere"));
+}

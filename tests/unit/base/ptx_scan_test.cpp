@@ -190,3 +190,11 @@ TEST_CASE("ptx scan: PTX begins with .version, after blanks and comments") {
     CHECK_FALSE(begins_as_ptx(".target sm_75\n.version 8.0"));
     CHECK_FALSE(begins_as_ptx(""));
 }
+
+TEST_CASE("ptx scan: a file whose path has a quote, which PTX can't write") {
+    CHECK(lode::quoted_file_of_ptx("\t.file\t1 \"/a b/k.cu\"\n").empty());
+    CHECK(lode::quoted_file_of_ptx("").empty());
+    CHECK(lode::quoted_file_of_ptx("\t.file\t1 \"/k.cu\"\n"
+                                   "\t.file\t2 \"/say \\\"hi\\\"/n.h\", 1, 2\n") ==
+          "/say \"hi\"/n.h");
+}

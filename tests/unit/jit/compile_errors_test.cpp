@@ -87,8 +87,14 @@ TEST_CASE("compile errors: a flag that NVRTC refuses is named") {
     const auto image = Compiler().compile(empty_kernel, sm(90), options);
     REQUIRE_FALSE(image);
     CHECK(image.error().code == Errc::invalid_argument);
-    CHECK(contains(image.error().message, "unrecognized option --bogus found"));
+    CHECK(image.error().message.ends_with("unrecognized option --bogus found."));
     CHECK(image.error().native.name == "NVRTC_ERROR_INVALID_OPTION");
+    options.extra_flags = {"--extra-device-vectorisation"};
+    const auto misspelt = Compiler().compile(empty_kernel, sm(90), options);
+    REQUIRE_FALSE(misspelt);
+    CHECK_MESSAGE(misspelt.error().message.ends_with(
+                      "-vectorisation found. Did you mean '--extra-device-vectorization'?"),
+                  misspelt.error().message);
 }
 
 TEST_CASE("compile errors: invalid options are refused before the compiler sees them") {
@@ -197,6 +203,24 @@ TEST_CASE("source: a byte order mark is skipped") {
         Source::text("\xEF\xBB\xBF__global__ void k() { x; }\n", "bom.cu"), sm(90));
     REQUIRE_FALSE(image);
     CHECK(contains(image.error().message, "1 error, bom.cu:1:23: error: identifier \"x\""));
+}
+
+TEST_CASE("source: UTF-16 is named, and so is a header's byte order mark") {
+    const std::string little("e\0x\0t\0e\0r\0n\0", 12);
+    for (const auto& code : {little, "\xFF\xFE" + little, "\xFE\xFF" + little}) {
+        const auto image = Compiler().compile(Source::text(code, "wide.cu"), sm(90));
+        REQUIRE_FALSE(image);
+        CHECK(image.error().code == Errc::invalid_argument);
+        CHECK(image.error().message ==
+              "'wide.cu' is UTF-16 text, which lode doesn't read: save it as UTF-8.");
+    }
+    CompileOptions options;
+    options.headers = {{"bom.h", "\xEF\xBB\xBF#define X 1\n"}};
+    const auto image = Compiler().compile(
+        Source::text("#include \"bom.h\"\n__global__ void k() {}\n", "k.cu"), sm(90), options);
+    REQUIRE_FALSE(image);
+    CHECK_MESSAGE(contains(image.error().message, "NVRTC takes no byte order mark in a header"),
+                  image.error().message);
 }
 
 TEST_CASE("source: language, folder and name of each kind") {

@@ -6,6 +6,7 @@
 
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/image_file.hpp>
+#include <lode/jit/linker.hpp>
 
 #include <string>
 #include <vector>
@@ -25,6 +26,29 @@ std::span<const std::byte> bytes_of_text(std::string_view text) {
 }
 
 }  // namespace
+
+TEST_CASE("image file: PTX loses its byte order mark, which drivers refuse, and UTF-16 is named") {
+    const std::string marked = "\xEF\xBB\xBF" + std::string(plain_ptx);
+    const auto read = require(images_of_bytes(bytes_of_text(marked), "a"));
+    CHECK(read.front().ptx == plain_ptx);
+    CHECK(require(Image::from_ptx(marked, "a.ptx")).ptx == plain_ptx);
+    CHECK(require(Compiler().compile(Source::ptx(marked), sm(80))).ptx == plain_ptx);
+    CHECK(require(LinkInput::from_bytes(bytes_of_text(marked), "a")).bytes.size() ==
+          plain_ptx.size());
+    for (const bool is_big : {false, true}) {
+        std::string wide;
+        for (const char c : plain_ptx)
+            wide += is_big ? std::string{'\0', c} : std::string{c, '\0'};
+        for (const auto& text : {wide, (is_big ? "\xFE\xFF" : "\xFF\xFE") + wide}) {
+            for (const auto& error : {require_error(images_of_bytes(bytes_of_text(text), "a.ptx")),
+                                      require_error(Image::from_ptx(text, "a.ptx"))}) {
+                CHECK(error.code == Errc::invalid_image);
+                CHECK(error.message ==
+                      "'a.ptx' is UTF-16 text, which lode doesn't read: save it as UTF-8.");
+            }
+        }
+    }
+}
 
 TEST_CASE("image file: PTX, machine code and fat binaries are recognised by their content") {
     const auto ptx = require(images_of_bytes(bytes_of_text(plain_ptx), "a"));

@@ -43,6 +43,32 @@ TEST_CASE("names: an unknown name is not_found, with the kernels and a suggestio
     CHECK(contains(error.log, "__nv_name_map"));
 }
 
+TEST_CASE("names: of 1,500 kernels the error lists those nearest to the wrong name") {
+    std::string code;
+    for (int i = 0; i < 1500; ++i)
+        code += "extern \"C\" __global__ void kernel_" + std::to_string(i) + "() {}\n";
+    const Names names = {"kernel_1234x"};
+    const auto image =
+        Compiler().compile(Source::text(code, "many.cu"), sm(80).as_virtual(), {}, names);
+    REQUIRE_FALSE(image);
+    const auto& message = image.error().message;
+    CHECK(contains(message, "Did you mean 'kernel_1234'?"));
+    CHECK(contains(message, "Its kernels: kernel_1234, "));
+    CHECK(contains(message, " and 1,488 more."));
+    CHECK_MESSAGE(message.size() < 1000, message);
+}
+
+TEST_CASE("names: of many wrong and long names the error quotes a part") {
+    Names names;
+    for (int i = 0; i < 20; ++i)
+        names.push_back("kernel_" + std::to_string(i) + std::string(3000, 'x'));
+    const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    CHECK(contains(image.error().message, "'kernel_11xxx"));
+    CHECK(contains(image.error().message, "8 other names don't either."));
+    CHECK_MESSAGE(image.error().message.size() < 4000, image.error().message);
+}
+
 TEST_CASE("names: the error lists every wrong name") {
     const Names names = {"nothing", "&image :: neither", "1+1", ""};
     const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);

@@ -3,6 +3,7 @@
 #include <lode/jit/options.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -36,7 +37,7 @@ TEST_CASE("options: every field has its flag, in a fixed order") {
           Flags{"--std=c++20", "-DN=4", "-DFLAG", "-DEMPTY=", "-DTEXT=\"a b\"", "-Ia folder", "-Ib",
                 "--pre-include=first.h", "--use_fast_math", "--ftz=false", "--prec-div=true",
                 "--maxrregcount=64", "--generate-line-info", "--relocatable-device-code=true",
-                "--dlink-time-opt", "--minimal", "--restrict", "-Xptxas=-O1"});
+                "--dlink-time-opt", "--minimal", "--restrict", "--ptxas-options=-O1"});
 }
 
 TEST_CASE("options: the maths presets and the switches that override them") {
@@ -110,57 +111,51 @@ TEST_CASE("options: a value outside its range is refused with the value and the 
     }
 }
 
-TEST_CASE("options: flags that lode owns are refused, with what to use instead") {
-    struct Row {
-        std::string flag;
-        std::string instead;
-    };
-    const Row rows[] = {
-        {"-arch=sm_90", "the call's arch argument"},
-        {"--gpu-architecture=compute_80", "the call's arch argument"},
-        {"-arch", "the call's arch argument"},
-        {"--modify-stack-limit=true", "host process"},
-        {"-no-cache", "host process"},
-        {"-DX=1", "CompileOptions::definitions"},
-        {"--define-macro=X", "CompileOptions::definitions"},
-        {"-I/usr/include", "CompileOptions::include_folders"},
-        {"--include-path=x", "CompileOptions::include_folders"},
-        {"-include=x.h", "CompileOptions::pre_includes"},
-        {"--std=c++14", "CompileOptions::standard"},
-        {"-use_fast_math", "CompileOptions::math"},
-        {"--ftz=true", "CompileOptions::math"},
-        {"-prec-div=false", "CompileOptions::math"},
-        {"--prec-sqrt=false", "CompileOptions::math"},
-        {"--fmad=false", "CompileOptions::math"},
-        {"--maxrregcount=32", "CompileOptions::max_registers"},
-        {"-lineinfo", "CompileOptions::line_info"},
-        {"-G", "CompileOptions::debug"},
-        {"-rdc=true", "CompileOptions::relocatable"},
-        {"-dc", "CompileOptions::relocatable"},
-        {"-dlto", "CompileOptions::lto"},
-        {"-minimal", "CompileOptions::minimal"},
-        {"--enable-tile", "CompileOptions::tile"},
-        {"-tile-only", "CompileOptions::tile"},
-        {"--gen-opt-lto", "LTO-IR"},
-        {"--fdevice-time-trace=x", "writes a file"},
-    };
-    for (const auto& row : rows) {
-        CAPTURE(row.flag);
+TEST_CASE("options: a function-like macro is a definition in any form that the compiler takes") {
+    for (const char* name :
+         {"SQ(x)", "F()", "F( )", "F(a,b)", "F( a , b_2\t)", "F(...)", "F( ... )", "F(a,...)",
+          "F(a, rest...)", "F(rest ...)", "F(defined)"}) {
+        CAPTURE(name);
         CompileOptions options;
-        options.extra_flags = {row.flag};
+        options.definitions = {{name, "((x)*(x))"}};
         const auto flags = compile_flags(options);
-        REQUIRE_FALSE(flags);
-        CHECK(flags.error().code == Errc::invalid_argument);
-        CHECK(contains(flags.error().message, "'" + row.flag + "'"));
-        CHECK(contains(flags.error().message, row.instead));
+        REQUIRE_MESSAGE(flags, flags.error().message);
+        CHECK(flags->back() == "-D" + std::string(name) + "=((x)*(x))");
     }
 }
 
-TEST_CASE("options: flags that only look like lode's own are passed on") {
-    CompileOptions options;
-    options.extra_flags = {"-default-device", "--diag-suppress=177", "-device-int128",
-                           "--ptxas-options=-O1", "-UX"};
-    const auto flags = compile_flags(options);
-    REQUIRE(flags);
-    CHECK(flags->size() == 1 + options.extra_flags.size());
+TEST_CASE("options: a wrong function-like macro is refused with what is wrong") {
+    const std::pair<std::string, std::string> rows[] = {
+        {"SQ(x", "between one pair of parentheses"},
+        {"SQ)", "must be an identifier"},
+        {"SQ (x)", "directly after it"},
+        {"SQ(x) ", "between one pair of parentheses"},
+        {"SQ(x)y", "between one pair of parentheses"},
+        {"SQ((x))", "between one pair of parentheses"},
+        {"SQ(x)(y)", "between one pair of parentheses"},
+        {"(x)", "must be an identifier"},
+        {"SQ(x,x)", "has the parameter 'x' twice"},
+        {"SQ(x,y,x...)", "has the parameter 'x' twice"},
+        {"SQ(1)", "parameter '1' isn't an identifier"},
+        {"SQ(x y)", "parameter 'x y' isn't an identifier"},
+        {"SQ(x,)", "parameter '' isn't an identifier"},
+        {"SQ(,x)", "parameter '' isn't an identifier"},
+        {"SQ(x\n,y)", "parameter 'x\\n' isn't an identifier"},
+        {"SQ(x=1)", "parameter 'x=1' isn't an identifier"},
+        {"SQ(__VA_ARGS__)", "parameter '__VA_ARGS__' isn't an identifier"},
+        {"SQ(...,x)", "'...' isn't its last parameter"},
+        {"SQ(x....)", "parameter 'x.' isn't an identifier"},
+        {"defined", "the preprocessor has it itself"},
+        {"__VA_ARGS__(x)", "the preprocessor has it itself"}};
+    for (const auto& [name, why] : rows) {
+        CAPTURE(name);
+        CompileOptions options;
+        options.definitions = {{name, "1"}};
+        const auto flags = compile_flags(options);
+        REQUIRE_FALSE(flags);
+        CHECK(flags.error().code == Errc::invalid_argument);
+        CHECK_MESSAGE(contains(flags.error().message, why), flags.error().message);
+        const auto shown = name.substr(0, name.find('\n'));
+        CHECK(flags.error().message.starts_with("Definition '" + shown));
+    }
 }

@@ -382,3 +382,69 @@ TEST_CASE("source files: two processes write the same files") {
     CHECK(written_in(scratch.path()).size() == 3);
     CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
 }
+
+TEST_CASE("source files: a source whose path has a quote is named by a copy, which PTX can write") {
+    const auto scratch = make_scratch();
+    const fs::path folder = scratch.path() / "say \"hi\"";
+    fs::create_directory(folder);
+    put(folder / "n.h", "#define N 3\n");
+    const std::string text = "#include \"n.h\"\n__global__ void k(int* x) { *x = N; }\n";
+    const auto file = put(folder / "k.cu", text);
+    const auto compiler = compiler_for_lines(scratch.path() / "cache");
+    for (const bool is_debug : {false, true}) {
+        CompileOptions options;
+        (is_debug ? options.debug : options.line_info) = true;
+        const auto made = require(compiler.compile(Source::file(file), sm(80), options));
+        const auto copy = only(files_in(made.image->ptx), "/k.cu");
+        REQUIRE_FALSE(copy.empty());
+        CHECK(copy.starts_with((scratch.path() / "cache/v5/sources/").native()));
+        CHECK(require(read_text(copy)) == text);
+        CHECK(is_in_table(*made.image, copy));
+        CHECK(made.image->name == file.string());
+        CHECK(require(compiler.compile(Source::file(file), sm(80), options)).report.hit());
+    }
+    // Messages have the user's name.
+    put(file, text + "__device__ int y = undefined_name;\n");
+    CompileOptions options;
+    options.line_info = true;
+    const auto error = require_error(compiler.compile(Source::file(file), sm(80), options));
+    CHECK_CONTAINS(error.message, file.string() + ":3:20: error: identifier");
+}
+
+TEST_CASE("source files: where a path with a quote must be named, the error says so") {
+    const auto scratch = make_scratch();
+    const fs::path folder = scratch.path() / "say \"hi\"";
+    fs::create_directory(folder);
+    put(folder / "n.h", lower);
+    const auto file = put(folder / "k.cu", "#include \"n.h\"\n" + code.substr(code.find('\n') + 1));
+    CompileOptions options;
+    require(Compiler().compile(Source::file(file), sm(80), options));
+    options.line_info = true;
+    const auto cached = compiler_for_lines(scratch.path() / "cache");
+    for (const auto& arch : {sm(80), sm(80).as_virtual()}) {
+        // A copy of the source alone doesn't help if code comes from a header.
+        const auto header = require_error(cached.compile(Source::file(file), arch, options));
+        CHECK(header.code == Errc::compile_failed);
+        CHECK_CONTAINS(header.message,
+                       "can't have line information: PTX has no way to write the "
+                       "double quote in the path ");
+        CHECK_CONTAINS(header.message, (folder / "n.h").string() + ". Rename it");
+        require_error(Compiler().compile(Source::file(file), arch, options));
+    }
+}
+
+TEST_CASE("source files: paths with a line break or a backslash compile with line information") {
+    const auto scratch = make_scratch();
+    for (const std::string name : {"a\nb", "back\\slash", "end\\", "it's", "\u00e9"}) {
+        CAPTURE(name);
+        const fs::path folder = scratch.path() / name;
+        fs::create_directory(folder);
+        put(folder / "n.h", lower);
+        const auto file =
+            put(folder / "k.cu", "#include \"n.h\"\n" + code.substr(code.find('\n') + 1));
+        CompileOptions options;
+        options.line_info = true;
+        const auto image = require(Compiler().compile(Source::file(file), sm(80), options));
+        CHECK(files_in(image.ptx).size() == 2);
+    }
+}

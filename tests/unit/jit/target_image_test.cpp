@@ -155,3 +155,11 @@ TEST_CASE("image choice: no image at all is an argument error") {
     REQUIRE_FALSE(choice);
     CHECK(choice.error().code == lode::Errc::invalid_argument);
 }
+
+TEST_CASE("image choice: the error about 1,500 images that don't run lists some of them") {
+    const std::vector<ImageProperties> images(1500, cubin("sm_75"));
+    const auto choice = choose_image({9, 0}, images, {});
+    REQUIRE_FALSE(choice);
+    CHECK(choice.error().message.ends_with("\n  1,468 more"));
+    CHECK(choice.error().message.size() < 6000);
+}

@@ -14,7 +14,7 @@ using namespace lode::test;
 
 TEST_CASE("worker message: a request comes out as it went in") {
     CompileOptions options;
-    options.definitions = {{"A", "1"}, {"B"}};
+    options.definitions = {{"A", "1"}, {"B"}, {"F(x, ...)", "x==1"}};
     options.include_folders = {"/x", "y"};
     options.headers = {{"h.h", "int h;"}};
     options.pre_includes = {"h.h"};

@@ -321,6 +321,34 @@ TEST_CASE(
     CHECK_FALSE(contains(far_off.message, "Did you mean"));
 }
 
+TEST_CASE("library: of 1,500 kernels the error lists those nearest to the unknown name") {
+    FakeMachine machine;
+    std::string ptx = ptx_of({});
+    for (int i = 0; i < 1500; ++i)
+        ptx += ".visible .entry kernel_" + std::to_string(i) + "()\n{\n\tret;\n}\n";
+    const Device device = machine.device();
+    const auto library = require(device.load(require(Image::from_ptx(ptx, "many.ptx"))));
+    for (const auto& error : {require_error(library.kernel("kernel_1234x")),
+                              require_error(device.load(Source::ptx(ptx), "kernel_1234x"))}) {
+        CHECK(error.code == Errc::not_found);
+        CHECK_CONTAINS(error.message, "Did you mean 'kernel_1234'? It has: kernel_1234, ");
+        CHECK_CONTAINS(error.message, " and 1,488 more.");
+        CHECK_MESSAGE(error.message.size() < 500, error.message);
+    }
+}
+
+TEST_CASE("library: a long name is cut in the middle of an error") {
+    FakeMachine machine;
+    const std::string name = "begin" + std::string(6000, '_') + "end";
+    const auto library = require(machine.device().load(cubin_image({name + "()"})));
+    const auto error = require_error(library.kernel(name + "x"));
+    CHECK_CONTAINS(error.message, "'begin___");
+    CHECK_CONTAINS(error.message, "___endx'.");
+    CHECK_CONTAINS(error.message, "Did you mean 'begin___");
+    CHECK_MESSAGE(error.message.size() < 1000, error.message);
+    CHECK(require(library.kernel(name)).symbol() == name);
+}
+
 TEST_CASE("library: kernel names come from the driver where the image has no PTX") {
     FakeMachine machine;
     const auto library = require(machine.device().load(cubin_image({"a()", "b()"}, false)));

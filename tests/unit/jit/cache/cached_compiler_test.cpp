@@ -100,6 +100,8 @@ TEST_CASE("cached compiler: whatever changes the code changes the key") {
     CHECK(misses(saxpy, {.definitions = {{"A"}}}));
     CHECK(misses(saxpy, {.definitions = {{"A", "2"}}}));
     CHECK(misses(saxpy, {.definitions = {{"A"}, {"B"}}}));
+    CHECK(misses(saxpy, {.definitions = {{"A()"}}}));
+    CHECK(misses(saxpy, {.definitions = {{"A(x)"}}}));
     CHECK(misses(saxpy, {.headers = {{"a.h", "text"}}}));
     CHECK(misses(saxpy, {.headers = {{"a.h", "other text"}}}));
     CHECK(misses(saxpy, {.standard = Standard::cxx20}));
