@@ -24,7 +24,10 @@ struct Task {
     std::exception_ptr exception;
 };
 
+constinit thread_local bool is_compiler_thread = false;
+
 void* run(void* argument) {
+    is_compiler_thread = true;
     Task& task = *static_cast<Task*>(argument);
     std::fesetenv(FE_DFL_ENV);  // A thread begins with that of its creator.
     static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
@@ -72,6 +75,10 @@ private:
 }  // namespace
 
 Status on_compiler_thread(const std::function<void()>& body) {
+    if (is_compiler_thread) {
+        body();
+        return {};
+    }
     const UncancelledThread uncancelled;
     Task task{body, nullptr};
     pthread_attr_t attributes;

@@ -120,7 +120,8 @@ public:
     Result<CompilerProperties> properties() override {
         if (workers_.policy != WorkerPolicy::always && !workers_.jail) return nvrtc_.properties();
         const CompileControl control = with_default_limits({});
-        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(properties_request(), control));
+        LODE_TRY_ASSIGN(worker::Answer answer,
+                        pool_->compile(properties_request(control.limits), control));
         LODE_TRY(std::move(answer.image));
         return std::move(answer.properties);
     }
@@ -209,7 +210,8 @@ private:
     }
 
     /// A request in this process's working folder and environment.
-    [[nodiscard]] worker::Request request_for(Source source, const Arch& arch) const {
+    [[nodiscard]] worker::Request request_for(Source source, const Arch& arch,
+                                              const CompileLimits& limits) const {
         std::error_code problem;
         const auto folder = std::filesystem::current_path(problem);
         return {.nvrtc = nvrtc_.environment(),
@@ -218,22 +220,26 @@ private:
                 .source = std::move(source),
                 .arch = arch,
                 .options = {},
-                .name_expressions = {}};
+                .name_expressions = {},
+                .limits = limits};
     }
 
-    [[nodiscard]] worker::Request properties_request() const {
-        auto request = request_for(Source::text({}, "nothing"), Arch({9, 0}));
+    [[nodiscard]] worker::Request properties_request(const CompileLimits& limits) const {
+        auto request = request_for(Source::text({}, "nothing"), Arch({9, 0}), limits);
         request.task = worker::Task::properties;
         return request;
     }
 
     Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
-        auto request = request_for(task.source, task.arch);
+        auto request = request_for(task.source, task.arch, control.limits);
         request.options = task.options;
         request.name_expressions.assign(task.name_expressions.begin(), task.name_expressions.end());
         if (workers_.policy != WorkerPolicy::never) request.pch = pch_;
         request.source_files = task.source_files;
         LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, control));
+        // The caches keep what files contained by their stamps, also for other requests, and so
+        // don't take the word of a compiler that untrusted source may have taken over.
+        if (workers_.jail) answer.files.compiler.distrust_stamps();
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }

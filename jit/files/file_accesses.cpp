@@ -142,6 +142,15 @@ void FileAccesses::note_unforeseen(std::string_view what) {
     if (record_.unforeseen.empty()) record_.unforeseen = what;
 }
 
+void FileAccesses::distrust_stamps() {
+    for (auto& [path, answer] : record_.answers) {
+        if (!answer.content || !answer.content->settled) continue;
+        FileContent content = *answer.content;
+        content.settled = false;
+        answer.content = std::make_shared<const FileContent>(std::move(content));
+    }
+}
+
 std::string FileAccesses::irregular_file() const {
     for (const auto& [path, answer] : record_.answers) {
         if (answer.kind == FileAnswer::Kind::irregular) return path;

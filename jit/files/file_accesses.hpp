@@ -96,6 +96,8 @@ public:
     [[nodiscard]] std::uint64_t questions() const noexcept { return record_.questions; }
 
     [[nodiscard]] const FileRecord& record() const noexcept { return record_; }
+    /// From now on no stamp stands for the bytes that were read.
+    void distrust_stamps();
 
 private:
     /// The path as passed to the system.

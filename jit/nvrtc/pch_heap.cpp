@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 
 namespace lode {
 namespace {
@@ -28,11 +29,20 @@ constinit std::atomic<bool> is_elsewhere = false;
 /// The NVRTC that has the address.
 constinit std::atomic<const void*> owner = nullptr;
 
+/// A limit of memory isn't meant for addresses that may never become memory.
+void exempt_heap() noexcept {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    limit.rlim_cur = std::min(limit.rlim_max, limit.rlim_cur + heap_size);
+    (void)::setrlimit(RLIMIT_DATA, &limit);
+}
+
 void* hooked_mmap(void* address, std::size_t size, int protection, int flags, int file,
                   off_t offset) noexcept {
     void* const before = next_mmap.load(std::memory_order_acquire);
     Map* const next = before != nullptr ? reinterpret_cast<Map*>(before) : &::mmap;
     if (address == nullptr && size == heap_size && file == -1) {
+        exempt_heap();
         // Somewhere else if the place is taken: NVRTC then refuses the files of other processes.
         void* const wanted = reinterpret_cast<void*>(heap_address);
         void* const got = next(wanted, size, protection,

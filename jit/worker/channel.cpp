@@ -15,8 +15,10 @@ namespace {
 constexpr std::uint64_t magic = 0x6b726f7765646f6c;
 constexpr std::size_t header_bytes = 2 * sizeof(std::uint64_t);
 
-bool would_block(int error) noexcept {
-    return error == EAGAIN || error == EWOULDBLOCK;
+/// Whether a later attempt may succeed. The caller looks at its limits before that, even if signals
+/// interrupt every attempt.
+bool is_passing(int error) noexcept {
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
 }  // namespace
@@ -32,10 +34,7 @@ Sender::Sender(Bytes message) {
 Transfer Sender::step(int socket) {
     while (sent_ < rest_.size()) {
         const auto count = ::send(socket, rest_.data() + sent_, rest_.size() - sent_, MSG_NOSIGNAL);
-        if (count < 0) {
-            if (errno == EINTR) continue;
-            return would_block(errno) ? Transfer::waiting : Transfer::closed;
-        }
+        if (count < 0) return is_passing(errno) ? Transfer::waiting : Transfer::closed;
         sent_ += static_cast<std::size_t>(count);
     }
     return Transfer::complete;
@@ -68,8 +67,7 @@ Transfer Receiver::step(int socket) {
         const int error = errno;
         bytes_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         if (count == 0) return Transfer::closed;
-        if (count < 0 && error != EINTR)
-            return would_block(error) ? Transfer::waiting : Transfer::closed;
+        if (count < 0) return is_passing(error) ? Transfer::waiting : Transfer::closed;
     }
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t largest_message = std::uint64_t{2} << 30;
 /// What a step of a transfer led to.
 enum class Transfer : std::uint8_t {
     complete,
-    waiting,  ///< The socket takes or has nothing now.
+    waiting,  ///< The socket takes or has nothing now, or a signal came.
     closed,   ///< The other side is gone.
     damaged   ///< What arrives isn't a message.
 };
@@ -47,5 +47,14 @@ private:
 
     Bytes bytes_;
 };
+
+/// Makes steps until the transfer ends, on a socket that blocks.
+template <class Side>
+[[nodiscard]] bool completes(Side& side, int socket) {
+    auto outcome = Transfer::waiting;
+    while (outcome == Transfer::waiting)
+        outcome = side.step(socket);
+    return outcome == Transfer::complete;
+}
 
 }  // namespace lode::worker

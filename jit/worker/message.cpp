@@ -5,6 +5,7 @@
 #include "jit/image_bytes.hpp"
 #include "jit/worker/members.hpp"
 
+#include <chrono>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -292,6 +293,13 @@ std::optional<LinkTask> read_link(ByteReader& in) {
 
 }  // namespace
 
+tl::unexpected<Error> fail_memory_limit(const Request& request) {
+    return fail(Errc::out_of_memory,
+                fmt::format("Compiling '{}' took more than the {} bytes of memory that a worker "
+                            "may have.",
+                            request.source.name(), request.limits.memory_bytes));
+}
+
 bool Request::is_last() const {
     return task == Task::link      ? leaves_traces(link.options)
            : task == Task::compile ? leaves_traces(options)
@@ -332,6 +340,9 @@ Bytes format_request(const Request& request) {
     write(out, request.pch);
     out.text(request.source_files.source);
     out.text(request.source_files.headers);
+    out.number(std::int64_t{request.limits.time.count()});
+    out.number(request.limits.memory_bytes);
+    out.flag(request.is_measured);
     out.number(static_cast<std::uint8_t>(request.task));
     write(out, request.link);
     return std::move(out).take();
@@ -351,6 +362,10 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     SourceFiles source_files;
     source_files.source = in.text();
     source_files.headers = in.text();
+    CompileLimits limits;
+    limits.time = std::chrono::milliseconds(in.number<std::int64_t>());
+    limits.memory_bytes = in.number<std::uint64_t>();
+    const bool is_measured = in.flag();
     const auto task = in.enumerator(Task::link);
     auto link = read_link(in);
     if (!in.ended() || !arch || !link) return damaged("request");
@@ -363,6 +378,8 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                    std::move(names),
                    std::move(pch),
                    std::move(source_files),
+                   limits,
+                   is_measured,
                    task,
                    *std::move(link)};
 }

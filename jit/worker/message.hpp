@@ -17,6 +17,7 @@
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
+#include <lode/jit/workers.hpp>
 
 #include <cstdint>
 #include <span>
@@ -26,7 +27,7 @@
 namespace lode::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 
 /// What a host wants of a worker.
 enum class Task : std::uint8_t {
@@ -53,6 +54,8 @@ struct Request {
     std::vector<std::string> name_expressions;
     pch::Settings pch = {};
     SourceFiles source_files = {};
+    CompileLimits limits = {};  ///< The host ends the worker at them; see memory_limit.hpp
+    bool is_measured = false;   ///< Whether the host measures the worker's memory.
     Task task = Task::compile;
     LinkTask link = {};  ///< The source is the name of the link, the architecture its target.
 
@@ -66,6 +69,9 @@ struct Answer {
     CompileFiles files = {};
     CompilerProperties properties = {};  ///< For Task::properties.
 };
+
+/// The error of a compilation that reaches its limit of memory.
+[[nodiscard]] tl::unexpected<Error> fail_memory_limit(const Request& request);
 
 /// What a worker in a jail needs to know at its start (jail.hpp).
 struct JailSetup {

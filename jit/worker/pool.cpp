@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -50,11 +51,11 @@ Pool::Pool(WorkerOptions options, std::string jail)
 Result<Answer> Pool::compile(const Request& request, const CompileControl& control) {
     std::optional<Request> without_pch;
     for (bool is_repeated = false;; is_repeated = true) {
-        LODE_TRY_ASSIGN(Held process, acquire(request, control));
+        LODE_TRY_ASSIGN(Lease lease, acquire(request, control));
+        Process& process = *lease.process();
         control.enter(CompilePhase::compiling);
-        auto answer = process->run(without_pch ? *without_pch : request, control);
-        const Failure failure = answer ? Failure::none : process->failure();
-        release(std::move(process), request.is_last());
+        auto answer = process.run(without_pch ? *without_pch : request, control);
+        const Failure failure = answer ? Failure::none : process.failure();
         if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
             return answer;
         if (failure == Failure::crashed) {
@@ -81,26 +82,35 @@ Result<Pool::Held> Pool::start() {
     return Process::start(**program_, jail_);  // Immutable once it is there.
 }
 
+Pool::Held Pool::start_next() noexcept {
+    try {
+        auto process = start();
+        return process ? *std::move(process) : nullptr;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 bool Pool::has_room() const {
     if (running_ >= static_cast<std::size_t>(options_.max_processes)) return false;
     if (running_ == 0) return true;
     std::uint64_t used = largest_use_;
-    for (const auto& [process, pid] : busy_)
-        used += std::max(resident_bytes(pid), largest_use_);
+    for (const Process* process : busy_)
+        used += std::max(process->resident_bytes().value_or(0), largest_use_);
     for (const auto& process : idle_)
-        used += resident_bytes(process->pid());
+        used += process->resident_bytes().value_or(largest_use_);
     return used <= options_.total_memory_bytes;
 }
 
-Result<Pool::Held> Pool::acquire(const Request& request, const CompileControl& control) {
+Result<Pool::Lease> Pool::acquire(const Request& request, const CompileControl& control) {
     bool is_waiting = false;
     std::unique_lock lock(mutex_);
     for (;;) {
         if (!idle_.empty()) {
             Held process = std::move(idle_.back());
             idle_.pop_back();
-            busy_.emplace(process.get(), process->pid());
-            return process;
+            busy_.push_back(process.get());
+            return Lease(*this, std::move(process), request.is_last());
         }
         if (has_room()) break;
         if (!std::exchange(is_waiting, true)) {
@@ -112,31 +122,34 @@ Result<Pool::Held> Pool::acquire(const Request& request, const CompileControl& c
         released_.wait_for(lock, acquire_interval);
         if (control.is_stopped()) return fail_cancelled(request.source.name());
     }
+    idle_.reserve(running_ + 1);
+    busy_.reserve(running_ + 1);
     ++running_;
     lock.unlock();
-    auto process = start();
-    if (process) {
-        lock.lock();
-        busy_.emplace(process->get(), (*process)->pid());
-    } else {
-        release(nullptr, false);
-    }
-    return process;
+    Lease lease(*this, nullptr, request.is_last());
+    LODE_TRY_ASSIGN(lease.process(), start());
+    lock.lock();
+    busy_.push_back(lease.process().get());
+    lock.unlock();
+    return lease;
 }
 
-void Pool::release(Held process, bool is_spent) {
-    std::uint64_t used = 0;
+void Pool::release(Held process, bool is_last) noexcept {
+    std::optional<std::uint64_t> used;
     if (process != nullptr) {
         {
             const std::lock_guard guard(mutex_);
-            busy_.erase(process.get());
+            std::erase(busy_, process.get());
         }
-        used = resident_bytes(process->pid());
-        if (process->failure() != Failure::none || is_spent || used > most_idle_memory)
+        used = process->resident_bytes();
+        const bool has_answered = process->failure() == Failure::none;
+        if (has_answered && !jail_.empty())
+            process = start_next();
+        else if (!has_answered || is_last || !used || *used > most_idle_memory)
             process = nullptr;
     }
     const std::lock_guard guard(mutex_);
-    largest_use_ = std::max(largest_use_, used);
+    largest_use_ = std::max(largest_use_, used.value_or(0));
     if (process != nullptr)
         idle_.push_back(std::move(process));
     else

@@ -10,22 +10,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace lode::worker {
 
 /// Starts nothing until the first request. Thread-safe. The destructor ends all processes; no
-/// request may be in progress.
+/// request may be in progress. What a request throws (std::bad_alloc) ends its process.
 class Pool {
 public:
-    /// `jail` is the argument for workers in a jail (jail.hpp); empty for others.
+    /// `jail` is the argument for workers in a jail (jail.hpp); empty for others. A process in a
+    /// jail serves one request, and another one starts when it has answered.
     explicit Pool(WorkerOptions options, std::string jail = {});
 
     /// Compiles in the next free process. A process that something else ended is replaced, and the
@@ -43,11 +42,36 @@ public:
 private:
     using Held = std::unique_ptr<Process>;
 
+    /// A place among the processes, with one in it; released with the object.
+    class Lease {
+    public:
+        /// `is_last`: whether the request is the process's last.
+        Lease(Pool& pool, Held process, bool is_last) noexcept
+            : pool_(&pool), process_(std::move(process)), is_last_(is_last) {}
+        ~Lease() {
+            if (pool_ != nullptr) pool_->release(std::move(process_), is_last_);
+        }
+        Lease(Lease&& other) noexcept
+            : pool_(std::exchange(other.pool_, nullptr)),
+              process_(std::move(other.process_)),
+              is_last_(other.is_last_) {}
+        Lease& operator=(Lease&&) = delete;
+        [[nodiscard]] Held& process() noexcept { return process_; }
+
+    private:
+        Pool* pool_;
+        Held process_;
+        bool is_last_;
+    };
+
     /// A free process, or a new one; waits while there are too many.
-    [[nodiscard]] Result<Held> acquire(const Request& request, const CompileControl& control);
-    /// Keeps a process for the next request, unless it has failed, is spent or is large.
-    void release(Held process, bool is_spent);
+    [[nodiscard]] Result<Lease> acquire(const Request& request, const CompileControl& control);
+    /// Keeps a process for the next request, unless it has failed, was given its last one or is
+    /// large.
+    void release(Held process, bool is_last) noexcept;
     [[nodiscard]] Result<Held> start();
+    /// A new process in the place of one in a jail; null if it can't be started now.
+    [[nodiscard]] Held start_next() noexcept;
     /// Whether another process may start. Needs the mutex.
     [[nodiscard]] bool has_room() const;
 
@@ -55,8 +79,8 @@ private:
     const std::string jail_;
     mutable std::mutex mutex_;
     std::condition_variable released_;
-    std::vector<Held> idle_;
-    std::map<const Process*, pid_t> busy_;
+    std::vector<Held> idle_;  ///< Like busy_, with capacity for all running ones.
+    std::vector<const Process*> busy_;
     std::size_t running_ = 0;  ///< Busy, idle and starting.
     /// The most memory that a process had after its answer, in bytes.
     std::uint64_t largest_use_;

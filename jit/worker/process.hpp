@@ -1,15 +1,19 @@
 // One worker process.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "jit/compile_control.hpp"
 #include "jit/worker/message.hpp"
 
 #include <lode/base/error.hpp>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -24,12 +28,12 @@ enum class Failure : std::uint8_t {
     killed    ///< Something else ended the worker: another attempt may succeed.
 };
 
-/// For one thread at a time. The destructor ends the process and waits for it; in a forked child of
-/// the host, it leaves the host's worker alone.
+/// For one thread at a time, except resident_bytes(). The destructor ends the process and waits for
+/// it; in a forked child of the host, it leaves the host's worker alone.
 class Process {
 public:
     /// Starts the program, in a jail if there is an argument for it (jail.hpp). Errors: file_failed
-    /// if it can't be started.
+    /// if it can't be started, or if there is no descriptor to measure its memory with.
     [[nodiscard]] static Result<std::unique_ptr<Process>> start(
         const std::filesystem::path& program, std::string jail = {});
     ~Process();
@@ -39,26 +43,31 @@ public:
     /// Sends a request and waits for the answer. After an error the process is dead, and failure()
     /// says why. Errors: timed_out; out_of_memory for the limit; cancelled within 20 ms after
     /// CompileControl asks for it; compiler_failed if the process ends, or answers what isn't an
-    /// answer.
-    [[nodiscard]] Result<Answer> run(const Request& request, const CompileControl& control);
+    /// answer. The limits are the request's.
+    [[nodiscard]] Result<Answer> run(Request request, const CompileControl& control);
 
     [[nodiscard]] Failure failure() const noexcept { return failure_; }
+    /// The resident memory, in bytes; nullopt if the system doesn't say it.
+    [[nodiscard]] std::optional<std::uint64_t> resident_bytes() const;
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
 private:
-    Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket), host_(::getpid()) {}
-    /// Kills the process unless it has ended, waits for it, and gives its end as a clause.
-    std::string end();
+    Process(pid_t pid, Descriptor socket) noexcept
+        : pid_(pid), socket_(std::move(socket)), host_(::getpid()) {}
+    [[nodiscard]] Result<Answer> converse(const Request& request, const CompileControl& control);
+    /// Kills the process and its group, and waits for the process: not longer than 5 s, which is
+    /// enough unless the system holds it. Gives what the system says of its end; zeros for nothing.
+    siginfo_t end() noexcept;
     /// Ends the process; another attempt would fail too.
     tl::unexpected<Error> refuse(Errc code, std::string message);
 
     pid_t pid_;
-    int socket_;
+    Descriptor socket_;
+    /// /proc/PID/statm, open as long as the process lives: a limit holds even if descriptors run
+    /// out. None if the system has no such file.
+    Descriptor memory_;
     pid_t host_;
     Failure failure_ = Failure::none;
 };
-
-/// The resident memory of a process, in bytes; 0 if it isn't known.
-[[nodiscard]] std::uint64_t resident_bytes(pid_t pid);
 
 }  // namespace lode::worker

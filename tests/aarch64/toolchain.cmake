@@ -14,6 +14,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_SYSROOT "${root}")
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${root}")
+set(ENV{PKG_CONFIG_LIBDIR} "${root}/usr/lib/aarch64-linux-gnu/pkgconfig")
 set(library_folder "${root}/usr/lib/aarch64-linux-gnu")
 set(loader "${root}/lib/ld-linux-aarch64.so.1")
 string(JOIN "," linker_flags "-Wl,--dynamic-linker=${loader}" "--disable-new-dtags"

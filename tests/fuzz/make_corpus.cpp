@@ -172,6 +172,7 @@ int main(int argc, char** argv) {
     request.options.definitions = {{"N", "4"}, {"M"}};
     request.options.headers = {{"h.h", "int h;"}};
     request.options.math.ftz = true;
+    request.limits.memory_bytes = 1 << 30;
     fine &= seed("worker_request", "small", lode::worker::format_request(request));
     fine &= seed("worker_setup", "small",
                  lode::worker::format_setup({request.nvrtc, {"/a", "/b"}, 64, 1024}));

@@ -63,6 +63,7 @@ LIBRARIES = [
     ("zstd", "zstd", "zstd::", "zstd"),
     ("nlohmann/", "nlohmann_json", "nlohmann_json::", "nlohmann/json"),
     ("CLI/", "CLI11", "CLI11::", "CLI11"),
+    ("seccomp.h", "PkgConfig", "PkgConfig::seccomp", "libseccomp"),
 ]
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
 # that the build leaves out.

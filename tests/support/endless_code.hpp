@@ -1,4 +1,4 @@
-// A source that no compiler finishes.
+// Sources that no compiler finishes.
 #pragma once
 
 #include <string>
@@ -19,6 +19,16 @@ inline std::string endless_code() {
     return code +
            "#define S(...) #__VA_ARGS__\n#define T(...) S(__VA_ARGS__)\n"
            "__device__ const char* s = T(A8);\n";
+}
+
+/// CUDA C++ that instantiates a million templates: NVRTC takes gigabytes for them.
+inline std::string large_code() {
+    return "template <int n, int m> struct A {\n"
+           "    static constexpr int value = A<n - 1, m * 2>::value + A<n - 1, m * 2 + 1>::value;\n"
+           "    char bytes[16];\n"
+           "};\n"
+           "template <int m> struct A<0, m> { static constexpr int value = m & 1; };\n"
+           "__global__ void k(int* x) { *x = A<19, 1>::value; }\n";
 }
 
 }  // namespace lode::test

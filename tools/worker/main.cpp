@@ -1,6 +1,6 @@
 // lode-worker: compiles for a host that started it, over the socket that it inherits as descriptor
 // 3. Not a command for people.
-#include "jit/worker/serve.hpp"
+#include "tools/worker/serve.hpp"
 
 #include <cstdio>
 

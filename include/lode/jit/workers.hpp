@@ -29,7 +29,8 @@ enum class WorkerPolicy : std::uint8_t {
 struct CompileLimits {
     /// The time of the compilation itself, without waiting for a worker; zero is no limit.
     std::chrono::milliseconds time{0};
-    /// The worker's resident memory, in bytes; 0 is no limit. Checked every 5 ms.
+    /// The worker's resident memory, in bytes; 0 is no limit. Checked every 5 ms, where the system
+    /// shows it. The kernel itself gives a compilation no more private memory than this.
     std::uint64_t memory_bytes = 0;
 
     /// Whether there is a limit.
@@ -41,12 +42,14 @@ struct CompileLimits {
 /// What untrusted source may reach while it is compiled.
 ///
 /// Its worker can read only these folders, the toolkit's headers and the compiler's own files; it
-/// writes nothing, starts no program and has no network. The worker gives up these rights before it
-/// gets the source (Landlock and a system call filter, Linux 5.13), so that they are gone even for
-/// a compiler that the source takes over. It sees none of this process's environment but the
-/// variables of the compiler. Links lead nowhere else. Results are kept apart from those of other
-/// compilers in the cache, and no precompiled headers are used. Set WorkerOptions::limits
-/// too: they limit what a compilation takes.
+/// writes nothing, starts no process and has no network and no capabilities. The worker gives up
+/// these rights before the compiler gets the source (Landlock and a list of system calls,
+/// Linux 5.13 and a lode-worker with libseccomp), so that they are gone even for a compiler that
+/// the source takes over; docs/cache-security.md says what such a compiler still can do. It sees
+/// none of this process's environment but the variables of the compiler. Links lead nowhere else.
+/// Each request has a worker of its own, and the next one starts when it has answered. Results are
+/// kept apart from those of other compilers in the cache, and no precompiled headers are used. Set
+/// WorkerOptions::limits too: they limit what a compilation takes.
 struct Jail {
     /// Folders with headers that the source may include; they must exist.
     std::vector<std::filesystem::path> readable_folders = {};
@@ -63,8 +66,8 @@ struct Jail {
 /// In a process lode-worker each, several compilations run at once (NVRTC's front end takes a lock
 /// in a process), and a compiler that crashes, hangs or takes all memory ends only its own worker.
 /// The result is the same Image, byte for byte. Workers start when the cache has no answer, serve
-/// one compilation after the other, and end with the last copy of the CachedCompiler or with this
-/// process, however it ends.
+/// one compilation after the other unless they are in a jail, and end with the last copy of the
+/// CachedCompiler or with this process, however it ends.
 struct WorkerOptions {
     WorkerPolicy policy = WorkerPolicy::automatic;  ///< Which compilations run in workers.
     /// The most processes at once; 0 is one per processor. Further compilations wait.

@@ -3,6 +3,7 @@
 #include "tests/support/result.hpp"
 #include "tests/unit/jit/worker_request.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -33,6 +34,8 @@ TEST_CASE("worker message: a request comes out as it went in") {
         request.nvrtc.cuda_home = "/cuda";
         request.nvrtc.cuda_path = std::nullopt;
         request.source_files = {"/s/a.cu", "/t"};
+        request.limits = {.time = std::chrono::milliseconds(7), .memory_bytes = 9};
+        request.is_measured = true;
         const auto parsed = require(worker::parse_request(worker::format_request(request)));
         CHECK(parsed.nvrtc == request.nvrtc);
         CHECK(parsed.working_folder == request.working_folder);
@@ -46,6 +49,8 @@ TEST_CASE("worker message: a request comes out as it went in") {
         CHECK(parsed.options == options);
         CHECK(parsed.name_expressions == request.name_expressions);
         CHECK(parsed.source_files == request.source_files);
+        CHECK(parsed.limits == request.limits);
+        CHECK(parsed.is_measured);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "jit/worker/process.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endless_code.hpp"
+#include "tests/support/processes.hpp"
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/support/second_process.hpp"
@@ -67,36 +68,8 @@ Source deep() {
                         "deep.cu");
 }
 
-/// Whether a process exists and isn't a zombie.
-bool is_running(pid_t pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string text;
-    std::getline(file, text);
-    const auto end = text.rfind(')');
-    return end != std::string::npos && text[end + 2] != 'Z';
-}
-
-/// The processes that this one has started and that haven't been waited for.
-std::vector<pid_t> children() {
-    std::vector<pid_t> all;
-    std::error_code gone;  // A thread may end meanwhile.
-    for (const auto& thread : fs::directory_iterator("/proc/self/task", gone)) {
-        std::ifstream file(thread.path() / "children");
-        for (pid_t child = 0; file >> child;)
-            all.push_back(child);
-    }
-    return all;
-}
-
 std::ptrdiff_t open_files() {
     return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
-}
-
-/// Waits up to 10 s for a process to end.
-bool ends(pid_t pid) {
-    for (int i = 0; i < 1000 && is_running(pid); ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return !is_running(pid);
 }
 
 }  // namespace
@@ -289,9 +262,10 @@ TEST_CASE("workers: time and memory have limits") {
 
 TEST_CASE("workers: any limit of time can be given") {
     worker::Pool pool(workers(1));
-    CompileControl control;
-    control.limits.time = std::chrono::milliseconds::max();
-    CHECK(pool.compile(request_of(Source::text("__global__ void k() {}")), control).has_value());
+    auto request = request_of(Source::text("__global__ void k() {}"));
+    request.limits.time = std::chrono::milliseconds::max();
+    request.limits.memory_bytes = UINT64_MAX;
+    CHECK(require(pool.compile(request, {})).image.has_value());
 }
 
 TEST_CASE("workers: one that somebody ends is replaced, and the request repeated once") {
@@ -443,7 +417,7 @@ TEST_CASE("workers: none outlives its host, even one that is killed while they c
         CHECK(is_running(worker));
         ::kill(host.pid(), SIGKILL);
     }
-    CHECK(ends(worker));
+    CHECK(becomes([&] { return !is_running(worker); }));
 }
 
 TEST_CASE("workers: LODE_WORKERS is auto, off or a number") {

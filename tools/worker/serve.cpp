@@ -1,4 +1,4 @@
-#include "jit/worker/serve.hpp"
+#include "tools/worker/serve.hpp"
 
 #include "base/file.hpp"
 #include "base/try.hpp"
@@ -8,6 +8,8 @@
 #include "jit/worker/channel.hpp"
 #include "jit/worker/jail.hpp"
 #include "jit/worker/message.hpp"
+#include "tools/worker/enter_jail.hpp"
+#include "tools/worker/memory_limit.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -35,6 +37,8 @@ void watch_host(int socket) {
 
 class Server {
 public:
+    explicit Server(int socket) : socket_(socket) {}
+
     /// Enters a jail.
     void enter(std::string_view argument) {
         const auto entered = setup_of_argument(argument).and_then(
@@ -50,8 +54,12 @@ public:
 
     Answer answer(std::span<const std::byte> message) {
         Answer answer{fail(Errc::compiler_failed, {})};
-        if (auto done = answer_to(message, answer); !done)
-            answer.image = tl::unexpected<Error>(std::move(done).error());
+        // One thread for all of it: its stack is there before there is a limit, and a jail that is
+        // locked needs no further thread.
+        Status done;
+        const auto ran = on_compiler_thread([&] { done = answer_to(message, answer); });
+        if (auto& problem = ran ? done : ran; !problem)
+            answer.image = tl::unexpected<Error>(problem.error());
         return answer;
     }
 
@@ -68,14 +76,16 @@ private:
         if (::chdir(request.working_folder.c_str()) != 0)
             return fail_from_errno("Entering the working folder", request.working_folder, errno);
         if (request.task == Task::link) {
-            answer.image = link(request, answer.files.compiler);
+            LODE_TRY_ASSIGN(const auto library, nvjitlink::open(request.link.search));
+            LODE_TRY_ASSIGN(const auto limit, confine_to(request));
+            answer.image = nvjitlink::link(library, request.link.inputs, request.arch,
+                                           request.link.options, answer.files.compiler);
             return {};
         }
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
+        LODE_TRY_ASSIGN(const auto limit, confine_to(request));
         if (request.task == Task::properties) {
-            Result<CompilerProperties> properties;
-            LODE_TRY(on_compiler_thread([&] { properties = properties_of(*nvrtc); }));
-            LODE_TRY_ASSIGN(answer.properties, std::move(properties));
+            LODE_TRY_ASSIGN(answer.properties, properties_of(*nvrtc));
             Image none;
             none.arch = request.arch;
             answer.image = std::move(none);
@@ -87,10 +97,11 @@ private:
         return {};
     }
 
-    static Result<Image> link(const Request& request, FileAccesses& accesses) {
-        LODE_TRY_ASSIGN(const auto library, nvjitlink::open(request.link.search));
-        return nvjitlink::link(library, request.link.inputs, request.arch, request.link.options,
-                               accesses);
+    /// Sets the limits of a request, and locks the jail if there is one.
+    Result<MemoryLimit> confine_to(const Request& request) {
+        LODE_TRY_ASSIGN(auto limit, MemoryLimit::set(request, socket_, jail_.has_value()));
+        if (jail_) LODE_TRY(lock_jail(request, socket_));
+        return limit;
     }
 
     /// NVRTC and functions of the C library read the environment during the compilation.
@@ -108,14 +119,13 @@ private:
     Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
         if (nvrtc_ && search_ == search) return nvrtc_;
         precompiler_ = nullptr;
-        Result<std::shared_ptr<const NvrtcLibrary>> opened;
-        LODE_TRY(on_compiler_thread([&] { opened = NvrtcLibrary::open(search); }));
-        LODE_TRY_ASSIGN(nvrtc_, std::move(opened));
+        LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
         precompiler_ = std::make_unique<pch::Precompiler>(*nvrtc_);
         search_ = search;
         return nvrtc_;
     }
 
+    const int socket_;
     std::optional<EnteredJail> jail_;
     std::optional<Error> refusal_;  ///< Why the jail can't be entered.
     std::vector<std::string> environment_;
@@ -127,16 +137,20 @@ private:
 }  // namespace
 
 void serve(int socket, const char* jail) {
-    Server server;
+    Server server(socket);
     // Before any other thread: rights are given up for a thread and those that it starts.
     if (jail != nullptr) server.enter(jail);
     std::thread(watch_host, socket).detach();
     for (;;) {
         Receiver receiver;
-        if (receiver.step(socket) != Transfer::complete) return;
+        if (!completes(receiver, socket)) return;
         Sender sender(format_answer(server.answer(receiver.message())));
-        if (sender.step(socket) != Transfer::complete) return;
+        if (!completes(sender, socket)) return;
+        if (jail != nullptr)
+            break;  // A compiler that has seen untrusted source serves nobody else.
     }
+    // The host ends it when it has measured it.
+    watch_host(socket);
 }
 
 }  // namespace lode::worker

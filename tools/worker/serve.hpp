@@ -8,7 +8,7 @@ namespace lode::worker {
 /// working folder to those of each request; for the program lode-worker alone.
 ///
 /// With `jail`, an argument of the program (jail.hpp), the process enters that jail before it
-/// receives anything; if it can't, every answer is the error.
+/// receives anything, and answers one request; if it can't, the answer is the error.
 void serve(int socket, const char* jail = nullptr);
 
 }  // namespace lode::worker
