@@ -5,8 +5,10 @@
 #include "jit/nvrtc/table.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,6 +54,17 @@ std::string_view tile_hint(const Job& job, std::string_view log) {
     return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
 }
 
+/// A hint for line information that NVRTC's assembler can't read; else empty.
+std::string_view quote_hint(const Job& job, std::string_view log) {
+    const auto has_quote = [](std::string_view path) { return path.find('"') != path.npos; };
+    const bool has_lines = job.options.line_info || job.options.debug;
+    if (!has_lines || log.find("Parsing error near") == log.npos) return "";
+    std::error_code ignored;
+    const bool is_about_quotes =
+        has_quote(job.line_name()) || has_quote(std::filesystem::current_path(ignored).native());
+    return is_about_quotes ? " Line information can't name a path with a double quote." : "";
+}
+
 /// A hint for a file that untrusted source may not read; else empty.
 std::string forbidden_file_hint(const Job& job) {
     const std::string& what = job.files.compiler.forbidden();
@@ -69,10 +82,10 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
-                                   job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job), tile_hint(job, log));
+        auto message = fmt::format(
+            "'{}' doesn't compile for {}: {}.{}{}{}{}{}", job.source.name(), job.arch.to_string(),
+            describe_errors(diagnostics), missing_toolkit_hint(job, log), irregular_file_hint(job),
+            forbidden_file_hint(job), tile_hint(job, log), quote_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }

@@ -207,6 +207,14 @@ TEST_CASE("lode compile: a syntax error names file and line, fails, and leaves n
     CHECK_FALSE(std::filesystem::exists(project.out()));
 }
 
+TEST_CASE("lode compile: a quote in a path is named where line information can't have it") {
+    const Project project(saxpy_source, "say \"hi\".cu");
+    CHECK(project.compile({"--arch", "sm_90"}).exit_code == 0);
+    const auto outcome = project.compile({"--arch", "sm_90", "--line-info"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("Line information can't name a path with a double quote."));
+}
+
 TEST_CASE("lode compile: a missing file is named") {
     const auto outcome =
         ::lode::test::lode({"compile", "/nonexistent/a.cu", "--arch", "sm_90"}, no_driver);
