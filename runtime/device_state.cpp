@@ -20,12 +20,13 @@ bool may_follow_reset(CUresult result) noexcept {
 
 DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                          DeviceProperties device_properties, CachedCompiler device_compiler,
-                         bool sync)
+                         std::shared_ptr<DeviceLines> device_lines, bool sync)
     : sync_launches(sync),
       driver(std::move(driver_state)),
       device(native),
       properties(std::move(device_properties)),
       compiler(std::move(device_compiler)),
+      lines(std::move(device_lines)),
       host_calls(driver->log),
       default_stream(*this, StreamState::Kind::of_context),
       per_thread_stream(*this, StreamState::Kind::of_context) {}

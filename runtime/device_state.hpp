@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/try.hpp"
+#include "runtime/device_lines.hpp"
 #include "runtime/driver_state.hpp"
 #include "runtime/host_calls.hpp"
 #include "runtime/loaded_libraries.hpp"
@@ -28,7 +29,8 @@ struct LibraryState;
 
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
-                DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
+                DeviceProperties device_properties, CachedCompiler device_compiler,
+                std::shared_ptr<DeviceLines> device_lines, bool sync);
     /// Waits for the device's work, if code was loaded or host functions are on streams, and
     /// releases the primary context. A failure is logged.
     ~DeviceState();
@@ -42,6 +44,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
     const CUdevice device;
     const DeviceProperties properties;
     const CachedCompiler compiler;
+    const std::shared_ptr<DeviceLines> lines;  ///< Null unless it is the software device.
 
     /// Functions that wait on streams.
     HostCalls host_calls;

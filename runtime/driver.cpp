@@ -190,6 +190,7 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
     auto state = std::make_shared<detail::DriverState>();
     state->take_emulator_report = detail::emulator_report_of(found.library);
     state->set_emulator_print = detail::emulator_print_of(found.library);
+    state->set_emulator_lines = detail::emulator_lines_of(found.library);
     if (state->is_emulator()) detail::forward_emulator_log(found.library, state);
     return start(std::move(state), resolver, found.library.path().string(), search.log);
 }

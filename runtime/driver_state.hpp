@@ -31,6 +31,7 @@ struct DriverState {
     int device_count = 0;
     TakeEmulatorReport* take_emulator_report = nullptr;  ///< Non-null for the emulator.
     SetEmulatorPrint* set_emulator_print = nullptr;      ///< The same.
+    SetEmulatorLines* set_emulator_lines = nullptr;      ///< Null for an older emulator too.
     DriverLog driver_log;
     pid_t opened_by = 0;  ///< Only this process may use the driver; its forks may not.
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -32,7 +33,12 @@ void LibraryState::unload() noexcept {
     // Libraries belong to no context, so a reset leaves them loaded.
     const OutsideCapture outside(*device->driver);
     const auto& entry = device->table().cuLibraryUnload;
-    device->report_destroy(entry.name, entry(std::exchange(handle, nullptr)));
+    const CUresult result = entry(handle);
+    // A library that is still loaded would go on to call this object.
+    if (result != CUDA_SUCCESS && !line_requests.empty())
+        device->driver->set_emulator_lines(handle, nullptr, nullptr);
+    handle = nullptr;
+    device->report_destroy(entry.name, result);
     device->forget_kernels();
 }
 
@@ -210,6 +216,27 @@ Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     return device.call(table.cuLibraryGetModule, &module, library.handle);
 }
 
+/// SetEmulatorLines: gives the software device lines for a library, the `user`. Runs on a thread of
+/// the device, which waits.
+void give_lines(void* user, TakeEmulatorLines* take, void* to) noexcept {
+    const auto& library = *static_cast<const LibraryState*>(user);
+    try {
+        for (const auto& request : library.line_requests)
+            if (const auto ptx = library.device->lines->compile(*request))
+                take(to, ptx->data(), ptx->size());
+    } catch (const std::exception&) {  // Without memory, there are fewer lines.
+    }
+}
+
+/// Lets the software device ask for lines of the code, if lode has compiled it.
+void offer_lines(LibraryState& library) {
+    const DriverState& driver = *library.device->driver;
+    if (library.device->lines == nullptr || driver.set_emulator_lines == nullptr) return;
+    library.line_requests = library.device->lines->requests_of(*library.image);
+    if (!library.line_requests.empty())
+        driver.set_emulator_lines(library.handle, &give_lines, &library);
+}
+
 /// Whether another form of the same code may load.
 bool is_about_the_form(const Error& error) {
     constexpr int codes[] = {CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
@@ -269,8 +296,10 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
     for (const Form form : forms) {
         auto loaded = load_form(*library, form, options);
         library->log = library->buffers->text();
-        if (loaded) return library;
-
+        if (loaded) {
+            offer_lines(*library);
+            return library;
+        }
         library->unload();
         Error error = std::move(loaded).error();
         if (form != forms.back() && is_about_the_form(error)) {

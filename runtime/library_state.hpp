@@ -45,6 +45,9 @@ struct LibraryState {
     std::unique_ptr<LoadLog> buffers;
     std::string log;
     CUlibrary handle = nullptr;
+    /// What the software device compiles with line information if it has to name a place in the
+    /// code. It may read them until the library is unloaded.
+    DeviceLines::Requests line_requests;
 
     /// The kernels found so far and still in use, by the name that was asked for.
     mutable std::mutex kernels_mutex;

@@ -30,13 +30,15 @@ Result<TargetedOptions> targeted(const DeviceState& device, const Source& source
         LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix));
         made.arch = chosen.arch;
     }
-    // Line information costs nothing on the emulator and lets its reports name source lines, as
-    // the user named them.
-    if (device.driver->is_emulator() && !options.compile.line_info) {
-        made.compile.line_info = true;
-        made.compile.source_files = options.compile.debug && options.compile.source_files;
-    }
     return made;
+}
+
+/// The software device may later ask for the lines of what is loaded.
+void remember(const DeviceState& device, const CachedImage& cached, const Source& source,
+              const KernelOptions& options, std::span<const std::string> names) {
+    if (device.lines == nullptr) return;
+    if (auto request = request_for(device, source, options, names))
+        device.lines->remember(*cached.image, *std::move(request));
 }
 
 bool contains(std::span<const std::string> names, std::string_view name) {
@@ -163,6 +165,7 @@ void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cach
         }
         return job->complete(in_compile(cached.error(), job->source.name(), *device));
     }
+    remember(*device, *cached, job->source, job->options, job->options.name_expressions);
     const auto library = load_shared(device, *cached, job->options.load);
     if (is_refused_hit(library, *cached) && !std::exchange(job->is_repeated, true)) {
         device->compiler.discard(*cached);
@@ -245,7 +248,9 @@ Result<CachedImage> compile_for(const DeviceState& device, const Source& source,
         LODE_TRY_ASSIGN(const auto made, targeted(device, source, options));
         return device.compiler.compile(source, made.arch, made.compile, names);
     };
-    return compiled().map_error(
+    auto cached = compiled();
+    if (cached) remember(device, *cached, source, options, names);
+    return std::move(cached).map_error(
         [&](Error error) { return in_compile(std::move(error), source.name(), device); });
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/device_lines.hpp"
 #include "runtime/device_properties.hpp"
 #include "runtime/device_state.hpp"
 
@@ -16,6 +17,7 @@ namespace detail {
 struct RuntimeState {
     Driver driver;
     CachedCompiler compiler;
+    std::shared_ptr<DeviceLines> lines;  ///< Null unless the driver is the software device.
     bool sync_launches;
 
     std::mutex mutex;
@@ -39,7 +41,7 @@ Result<std::shared_ptr<DeviceState>> RuntimeState::device(int ordinal) {
     }
     CUdevice native{};
     LODE_TRY(state->call(state->table.cuDeviceGet, &native, ordinal));
-    auto made = std::make_shared<DeviceState>(state, native, std::move(properties), compiler,
+    auto made = std::make_shared<DeviceState>(state, native, std::move(properties), compiler, lines,
                                               sync_launches);
     slot = made;
     return made;
@@ -71,10 +73,14 @@ Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& option
     const auto count = static_cast<std::size_t>(driver.device_count());
     LODE_TRY_ASSIGN(const bool sync_by_variable, environment_flag("LODE_SYNC_LAUNCHES"));
     const bool sync = options.sync_launches || sync_by_variable;
+    std::shared_ptr<detail::DeviceLines> lines;
+    if (driver.is_emulator())
+        lines = std::make_shared<detail::DeviceLines>(search, cache, driver.state()->log);
     // NOLINTNEXTLINE(modernize-make-shared): make_shared can't create an aggregate.
     return Runtime(std::shared_ptr<detail::RuntimeState>(
         new detail::RuntimeState{std::move(driver),
                                  CachedCompiler(std::move(search), std::move(cache)),
+                                 std::move(lines),
                                  sync,
                                  {},
                                  std::vector<std::weak_ptr<detail::DeviceState>>(count)}));

@@ -156,23 +156,6 @@ LoadOutcome unresolved(std::string_view name, u32 line) {
 
 }  // namespace
 
-std::string source_place(const ModuleParts& module, const Code& code, const ptx::Instruction& at) {
-    if (at.location == 0) return {};
-    const auto& locations = code.function->locations;
-    const auto name = [&](const ptx::Location& location) {
-        const auto file = module.ast.files.find(location.file);
-        const std::string_view path =
-            file != module.ast.files.end() ? file->second : std::string_view("?");
-        return fmt::format("{}:{}", path, location.line);
-    };
-    const ptx::Location& inner = locations[at.location];
-    std::string text = name(inner);
-    for (u32 parent = inner.parent; parent != 0; parent = locations[parent].parent) {
-        text += ", inlined at " + name(locations[parent]);
-    }
-    return text;
-}
-
 Builtin builtin_named(std::string_view name) noexcept {
     if (name == "vprintf") return Builtin::vprintf;
     if (name == "__assertfail") return Builtin::assertfail;
@@ -213,6 +196,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     body->memory = &memory;
     body->owner = options.owner;
     body->shares_slots = options.shares_slots;
+    body->lines.set_source(options.lines);
     body->compute_capability = 10 * cc_major + cc_minor;
     body->label = options.label.empty() ? "module" : options.label;
     body->text = std::string(text.substr(0, text.find('\0')));

@@ -1,6 +1,7 @@
 // Module: checked PTX with its variables in memory and its kernels decoded on demand.
 #pragma once
 
+#include "emulator/decode/line_source.hpp"
 #include "emulator/memory/memory.hpp"
 
 #include <cstddef>
@@ -16,6 +17,12 @@ struct Dim3 {
     std::uint32_t x = 1, y = 1, z = 1;
     [[nodiscard]] std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
     bool operator==(const Dim3&) const = default;
+};
+
+/// A line of a source file.
+struct SourcePlace {
+    std::string file;
+    std::uint32_t line = 0;
 };
 
 /// One parameter of a kernel, as returned by cuKernelGetParamInfo. All sizes are in bytes.
@@ -87,6 +94,8 @@ struct LoadOptions {
     std::uint64_t room = ~std::uint64_t{0};
     /// Registers whose lives don't overlap share memory; false only in tests, for comparison.
     bool shares_slots = true;
+    /// Asked when a place in a function without lines of its own has to be named; may be null.
+    std::shared_ptr<LineSource> lines = {};
 };
 
 struct LoadOutcome {

@@ -1,6 +1,7 @@
 // ModuleParts: the contents of a loaded module. Private to the decoder and the executor.
 #pragma once
 
+#include "emulator/decode/borrowed_lines.hpp"
 #include "emulator/decode/code.hpp"
 #include "emulator/memory/window.hpp"
 
@@ -26,6 +27,8 @@ struct ModuleParts {
     std::unordered_map<std::string_view, u32> variables;  ///< Name to index in the AST.
     std::unordered_map<std::string_view, u32> global_of;  ///< Name to index in `globals`.
 
+    BorrowedLines lines;  ///< For functions without lines of their own.
+
     mutable std::mutex mutex;  ///< Guards `kernels`.
     mutable std::unordered_map<std::string_view, std::unique_ptr<Kernel>> kernels;
 
@@ -40,7 +43,11 @@ struct ModuleParts {
     [[nodiscard]] const Kernel* kernel(std::string_view name) const;
 };
 
-/// For example "file.cu:12", with "inlined at …" if applicable; empty without line information.
+/// The source line of an instruction, then those of the calls that inlined it; empty without line
+/// information. May take seconds, because it may ask for lines.
+std::vector<SourcePlace> source_stack(const ModuleParts& module, const Code& code,
+                                      const ptx::Instruction& at);
+/// The same as text: "file.cu:12", with "inlined at …" if applicable.
 std::string source_place(const ModuleParts& module, const Code& code, const ptx::Instruction& at);
 
 struct Module::Body : ModuleParts {};

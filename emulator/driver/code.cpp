@@ -30,13 +30,16 @@ CUresult result_of(LoadStatus status) noexcept {
     return CUDA_ERROR_UNKNOWN;
 }
 
-LoadOutcome load_ptx(Context& context, std::string_view ptx) {
+LoadOutcome load_ptx(Context& context, std::string_view ptx, std::shared_ptr<LineSource> lines) {
     const Device& device = context.device();
     const std::size_t used = driver().allocations.used(device.ordinal);
     const ComputeCapability cc = device.profile.cc;
     return Module::load(driver().memory, ptx, cc.cc_major(), cc.cc_minor(),
-                        LoadOptions{context.id(), "module", newest_ptx(),
-                                    device.total_memory() - std::min(used, device.total_memory())});
+                        {.owner = context.id(),
+                         .label = "module",
+                         .newest_ptx = newest_ptx(),
+                         .room = device.total_memory() - std::min(used, device.total_memory()),
+                         .lines = std::move(lines)});
 }
 
 /// The contexts in which to check code before it is used: the current context, then other open
@@ -109,7 +112,7 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
             CUDA_ERROR_NO_BINARY_FOR_GPU,
             fmt::format("The fat binary has no PTX that runs on {}.", Arch(cc).to_string()), logs);
     }
-    LoadOutcome outcome = load_ptx(context, *ptx);
+    LoadOutcome outcome = load_ptx(context, *ptx, library != nullptr ? library->lines() : nullptr);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
         log::report(outcome.log);
@@ -216,6 +219,7 @@ void Library::unload() {
         driver().kernels.remove(Handles<Kernel, CUkernel>::native_of(*kernel));
     modules_.clear();
     kernels_.clear();
+    lines_->set({});
 }
 
 void Library::leave(const Context& context) {

@@ -164,7 +164,7 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
 /// PTX that can be loaded into any context. Thread-safe.
 class Library : public Handled, public std::enable_shared_from_this<Library> {
 public:
-    explicit Library(PtxTexts texts) noexcept : texts_(std::move(texts)) {}
+    explicit Library(PtxTexts texts) : texts_(std::move(texts)) {}
 
     /// Loads into the first context whose device accepts the code, so that errors occur at load.
     CUresult check(const JitLogs& logs);
@@ -176,6 +176,9 @@ public:
     /// All kernels; creates missing ones.
     std::vector<std::shared_ptr<Kernel>> kernels();
 
+    /// Where the lines of code without any come from; unload() removes the hook.
+    [[nodiscard]] const std::shared_ptr<LineSource>& lines() const noexcept { return lines_; }
+
     /// Removes its modules, functions and kernels from the handle tables.
     void unload();
     /// Removes those of one context, which is ending.
@@ -185,6 +188,7 @@ private:
     CUresult load_somewhere(const JitLogs& logs, std::shared_ptr<LoadedModule>& module);
 
     const PtxTexts texts_;
+    const std::shared_ptr<LineSource> lines_ = std::make_shared<LineSource>();
     std::vector<std::string> names_;
     std::unordered_set<std::string_view> known_names_;  ///< Of names_.
     std::mutex mutex_;

@@ -234,6 +234,26 @@ void lode_emulator_set_print(lode_emulator_print_hook hook, void* user) {
     current.user = hook == nullptr ? nullptr : user;
 }
 
+int lode_emulator_set_lines(void* library, lode_emulator_lines_hook hook, void* user) {
+    using lode::emulator::LineSource;
+    const auto found = driver().libraries.find(static_cast<CUlibrary>(library));
+    if (found == nullptr) return -1;
+    if (hook == nullptr) {
+        found->lines()->set({});
+        return 0;
+    }
+    found->lines()->set([hook, user](const LineSource::Take& take) {
+        const auto give = [](void* to, const char* ptx, std::size_t length) {
+            (void)gate::guarded([&] {
+                (*static_cast<const LineSource::Take*>(to))({ptx, length});
+                return CUDA_SUCCESS;
+            });
+        };
+        hook(user, give, const_cast<LineSource::Take*>(&take));
+    });
+    return 0;
+}
+
 size_t lode_emulator_take_report(char* text, size_t room) {
     const std::string report = log::take_report();
     if (text != nullptr && room > 0) {

@@ -103,6 +103,18 @@ LODE_EMULATOR_EXPORT void lode_emulator_set_log(lode_emulator_log_hook hook, voi
 typedef void (*lode_emulator_print_hook)(void* user, const char* text, size_t length);
 LODE_EMULATOR_EXPORT void lode_emulator_set_print(lode_emulator_print_hook hook, void* user);
 
+/* Sets the hook that gives PTX with line information for a library whose code has none. It is asked
+ * once for each context that the library is loaded into, when the first place in its code has to be
+ * named, and calls `take` with `to` once for each text that it has. Lines are taken from functions
+ * whose instructions are those of the loaded ones. It runs on the thread that names the place, may
+ * take seconds, and must not call the driver. NULL removes it and waits until it isn't running, as
+ * does cuLibraryUnload after the work of the library's kernels. `library` is a CUlibrary. Returns
+ * 0, or -1 for a library that isn't loaded. */
+typedef void (*lode_emulator_take_lines)(void* to, const char* ptx, size_t length);
+typedef void (*lode_emulator_lines_hook)(void* user, lode_emulator_take_lines take, void* to);
+LODE_EMULATOR_EXPORT int lode_emulator_set_lines(void* library, lode_emulator_lines_hook hook,
+                                                 void* user);
+
 /* Copies and clears the report of the last failure that has details beyond its code: memory
  * errors, traps, asserts, unsupported kernels, PTX that fails to load, invalid environment
  * variables. Writes at most `room` bytes including the final NUL; returns the length of the whole

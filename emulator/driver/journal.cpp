@@ -59,7 +59,7 @@ std::string json_string(std::string_view text) {
 /// The members of a line that say where something happened.
 std::string place_of(const exec::FindingReport& report) {
     const auto index = [](const Dim3& at) { return fmt::format("[{}, {}, {}]", at.x, at.y, at.z); };
-    const auto places = [](const std::vector<exec::FindingReport::Place>& all) {
+    const auto places = [](const std::vector<SourcePlace>& all) {
         std::string text;
         for (const auto& each : all) {
             if (!text.empty()) text += ", ";

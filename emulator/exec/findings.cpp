@@ -20,20 +20,6 @@ Dim3 thread_of(const Warp& warp, u32 lane) {
     return {at(tid_x), at(tid_y), at(tid_z)};
 }
 
-/// The source line of an instruction, then the calls that inlined it.
-std::vector<FindingReport::Place> stack_of(const Launch& launch, const Code& code,
-                                           const ptx::Instruction& at) {
-    std::vector<FindingReport::Place> stack;
-    const auto& locations = code.function->locations;
-    const auto& files = launch.module->ast.files;
-    for (u32 k = at.location; k != 0; k = locations[k].parent) {
-        const auto file = files.find(locations[k].file);
-        stack.push_back({file != files.end() ? std::string(file->second) : std::string("?"),
-                         locations[k].line});
-    }
-    return stack;
-}
-
 }  // namespace
 
 EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
@@ -51,7 +37,7 @@ EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
             std::string text = source_place(*launch.module, code, at);
             if (text.empty()) text = fmt::format("PTX line {}", at.line);
             if (std::ranges::find(texts, text) != texts.end()) continue;
-            place.stack = stack_of(launch, code, at);
+            place.stack = source_stack(*launch.module, code, at);
             texts.push_back(std::move(text));
         }
     }
@@ -65,7 +51,7 @@ EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op) {
     const ptx::Instruction& at = code.instruction(op);
     std::string text = source_place(*launch.module, code, at);
     if (text.empty()) text = fmt::format("PTX line {}", at.line);
-    return {" at " + text, stack_of(launch, code, at)};
+    return {" at " + text, source_stack(*launch.module, code, at)};
 }
 
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
@@ -91,7 +77,7 @@ bool is_new_finding(WarpContext& c, const Op* op, Finding kind) {
 }
 
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                  std::vector<FindingReport::Place> earlier) {
+                  std::vector<SourcePlace> earlier) {
     Launch& launch = *c.launch;
     FindingReport report = report_at(launch, *c.warp, lane, op, c.frame);
     report.kind = name_of(kind);
@@ -111,7 +97,7 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
     report.block = warp.block->index;
     const ptx::Instruction& at = frame->code->instruction(op);
     report.ptx_line = at.line;
-    report.stack = stack_of(launch, *frame->code, at);
+    report.stack = source_stack(*launch.module, *frame->code, at);
     return report;
 }
 

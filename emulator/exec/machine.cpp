@@ -293,7 +293,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
                 kernel->info.name, launch.block_bytes,
                 options.cooperative ? launch.blocks : launch.cluster_blocks, max_launch_bytes));
     }
-    if (options.timeout.count() > 0) launch.start = std::chrono::steady_clock::now();
+    if (options.timeout.count() > 0) launch.start = parts.lines.now();
     if (options.seed != 0 && launch.clusters <= (u64{1} << 24)) {
         launch.order = shuffled_numbers(launch.clusters, options.seed);
     }

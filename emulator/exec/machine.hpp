@@ -53,18 +53,15 @@ struct Checks {
 
 /// One finding of the checks.
 struct FindingReport {
-    struct Place {
-        std::string file;
-        std::uint32_t line = 0;
-    };
     std::string_view kind;    ///< For example "race", "benign-race", "unwritten", "fault".
     std::string_view kernel;  ///< Valid during the call.
     bool benign = false;      ///< Worth knowing, and no error.
     std::string text;         ///< The complete sentence, with everything below.
     Dim3 thread, block;
     std::uint32_t ptx_line = 0;
-    std::vector<Place> stack;    ///< The source line, then the calls that inlined it; may be empty.
-    std::vector<Place> earlier;  ///< Likewise for the earlier access of a race.
+    /// The source line, then the calls that inlined it; may be empty.
+    std::vector<SourcePlace> stack;
+    std::vector<SourcePlace> earlier;  ///< Likewise for the earlier access of a race.
 
     operator std::string_view() const noexcept { return text; }  // NOLINT: it stands for its text.
 };

@@ -55,8 +55,8 @@ struct Launch {
     u64 most_clusters = 1;            ///< The most clusters that one worker may have open at once.
     LaunchOrder* accesses = nullptr;  ///< Of the race check.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
-    std::vector<u64> order;  ///< Shuffled numbers of clusters; empty if in order.
-    std::chrono::steady_clock::time_point start;
+    std::vector<u64> order;                  ///< Shuffled numbers of clusters; empty if in order.
+    BorrowedLines::Clock::time_point start;  ///< By the clock of the module's lines.
 
     // Every worker writes the first for each block, and reads what stands before and behind it.
     alignas(64) std::atomic<u64> next_cluster{0};
@@ -153,11 +153,11 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
 bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
 /// Reports "Kernel k " + what + its place. `earlier`: the place of the other access of a race.
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                  std::vector<FindingReport::Place> earlier = {});
+                  std::vector<SourcePlace> earlier = {});
 /// Where the earlier access of a race is in the code.
 struct EarlierPlace {
     std::string text;  ///< " at file.cu:12", " at file.cu:12 or file.cu:14", or empty.
-    std::vector<FindingReport::Place> stack;  ///< Empty if it isn't certain.
+    std::vector<SourcePlace> stack;  ///< Empty if it isn't certain.
 };
 EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote);
 EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op);

@@ -263,7 +263,7 @@ void Worker::run_blocks(Launch& launch) {
             case Turn::yielded: {
                 ++turns;
                 ++current;
-                const auto elapsed = std::chrono::steady_clock::now() - launch.start;
+                const auto elapsed = launch.module->lines.now() - launch.start;
                 const auto limit = launch.options->timeout;
                 const auto* const cancel = launch.options->cancel;
                 if (cancel != nullptr && cancel->load()) {

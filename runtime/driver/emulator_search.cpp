@@ -63,6 +63,10 @@ std::vector<LibraryPlace> emulator_places() {
     return places;
 }
 
+SetEmulatorLines* emulator_lines_of(const SharedLibrary& library) noexcept {
+    return reinterpret_cast<SetEmulatorLines*>(library.symbol("lode_emulator_set_lines"));
+}
+
 SetEmulatorPrint* emulator_print_of(const SharedLibrary& library) noexcept {
     return reinterpret_cast<SetEmulatorPrint*>(library.symbol("lode_emulator_set_print"));
 }

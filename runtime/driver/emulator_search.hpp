@@ -30,6 +30,17 @@ using TakeEmulatorReport = std::size_t(char* text, std::size_t room);
 using SetEmulatorPrint = void(void (*print)(void* user, const char* text, std::size_t length),
                               void* user);
 
+/// Receives PTX with line information.
+using TakeEmulatorLines = void(void* to, const char* ptx, std::size_t length);
+/// The emulator's lode_emulator_set_lines: `hook` gives the lines of a CUlibrary when they are
+/// needed; null ends that.
+using SetEmulatorLines = int(void* library,
+                             void (*hook)(void* user, TakeEmulatorLines* take, void* to),
+                             void* user);
+
+/// nullptr when the library isn't the emulator, or is an older one.
+SetEmulatorLines* emulator_lines_of(const SharedLibrary& library) noexcept;
+
 /// nullptr when the library isn't the emulator.
 SetEmulatorPrint* emulator_print_of(const SharedLibrary& library) noexcept;
 

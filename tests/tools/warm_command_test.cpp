@@ -3,6 +3,7 @@
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
+#include "tests/tools/scripted.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -117,13 +118,28 @@ TEST_CASE("lode warm: what an application records is what it finds again in a wa
     CHECK_MESSAGE(warmed.exit_code == 0, warmed.err);
 }
 
+TEST_CASE("lode warm: what tests record on the software device answers on a GPU, from a pack") {
+    const WarmProject project;
+    const auto recording = project.path("tests.jsonl").string();
+    // The scripted driver takes PTX only.
+    Environment tests = {{"LODE_FORCE_PTX", "1"}, {"LODE_RECORD", recording}};
+    CHECK(project.run_saxpy("tests", tests).exit_code == 0);
+    const auto packed = project.warm({recording, "--pack", project.path("app.pack").string()});
+    CHECK_MESSAGE(packed.says("app.compute_90.pack: 1 entry"), packed.err);
+
+    Environment gpu = {{"LODE_FORCE_PTX", "1"}, {"LODE_JIT", "forbid"}};
+    gpu.insert(scripted.begin(), scripted.end());
+    CHECK(project.run_saxpy("gpu", gpu).complains("isn't in the cache"));
+    gpu["LODE_CACHE_PACKS"] = project.path("app.compute_90.pack").string();
+    const auto run = project.run_saxpy("gpu", gpu);
+    CHECK_MESSAGE(run.exit_code == 0, run.err);
+}
+
 TEST_CASE("lode warm: a manifest for this machine's devices warms the kernels that load() gets") {
     const WarmProject project;
-    // The software device's code names the working folder.
-    const auto folder = fmt::format(R"("folder": "{}")", fs::current_path().string());
     const auto manifest = project.manifest(
-        fmt::format(R"({{"file": "{}", "names": ["saxpy"], {}}}, {{"family": "reduce", {}}})",
-                    project.path("saxpy.cu").string(), folder, folder));
+        fmt::format(R"({{"file": "{}", "names": ["saxpy"]}}, {{"family": "reduce"}})",
+                    project.path("saxpy.cu").string()));
     const Environment devices = {{"LODE_DRIVER", "emulator"},
                                  {"LODE_EMULATOR_DEVICES", "sm_75,sm_90"}};
     const auto filled = project.warm({manifest, "--json"}, "cache", devices);
@@ -193,9 +209,9 @@ TEST_CASE("lode warm: each architecture gets a pack, which answers without a cac
     CHECK_FALSE(fs::exists(project.path("other")));
 
     // The pack in use by an application.
-    project.manifest(fmt::format(R"({{"file": "{}", "names": ["saxpy"], "folder": "{}"}})",
-                                 project.path("saxpy.cu").string(), fs::current_path().string()),
-                     "native.json");
+    project.manifest(
+        fmt::format(R"({{"file": "{}", "names": ["saxpy"]}})", project.path("saxpy.cu").string()),
+        "native.json");
     const Environment emulated = {{"LODE_DRIVER", "emulator"}};
     const auto saxpy = project.path("native.json").string();
     CHECK(project.warm({saxpy, "--pack", project.path("native.p").string()}, "cache", emulated)

@@ -27,7 +27,6 @@ namespace {
 struct WarmDevice {
     std::optional<Device> here;
     VariantDeviceProperties properties;
-    bool is_emulated = false;
 };
 
 /// Makes tasks; opens what it needs once.
@@ -68,7 +67,7 @@ private:
         LODE_TRY_ASSIGN(const auto* devices, devices_here());
         for (const auto& device : *devices) {
             LODE_TRY_ASSIGN(const Target target, device.here->target(request.suffix));
-            add_for(target.arch, on_device(request.options, device));
+            add_for(target.arch, request.options);
         }
         return {};
     }
@@ -89,9 +88,9 @@ private:
                                     arch->to_string()));
         }
         for (const auto& device : devices) {
-            LODE_TRY_ASSIGN(const auto compilations,
-                            compilations_of(entry->family, device.properties,
-                                            on_device(request.options, device), request.rows));
+            LODE_TRY_ASSIGN(
+                const auto compilations,
+                compilations_of(entry->family, device.properties, request.options, request.rows));
             for (const auto& [row, source, options, names, suffix] : compilations) {
                 LODE_TRY_ASSIGN(const Arch target, target_on(device, suffix));
                 add_task({request.where, fmt::format("{}:{}", request.family, row), request.folder,
@@ -99,15 +98,6 @@ private:
             }
         }
         return {};
-    }
-
-    /// As Device::load() does.
-    static CompileOptions on_device(CompileOptions options, const WarmDevice& device) {
-        if (device.is_emulated && !options.line_info) {
-            options.line_info = true;
-            options.source_files = options.debug && options.source_files;
-        }
-        return options;
     }
 
     Result<Arch> target_on(const WarmDevice& device, SuffixPolicy suffix) {
@@ -130,8 +120,7 @@ private:
         LODE_TRY_ASSIGN(const Runtime runtime, open_runtime(NoDevice::fail));
         LODE_TRY_ASSIGN(const auto devices, runtime.devices());
         for (const auto& device : devices)
-            here_.push_back(
-                {device, variant_device_properties(device), runtime.driver().is_emulator()});
+            here_.push_back({device, variant_device_properties(device)});
         if (here_.empty()) {
             return fail(Errc::no_device,
                         "There is no device to compile for. Name the architectures with --arch or "

@@ -161,6 +161,8 @@ struct Function {
     std::uint32_t min_blocks = 0;
     std::uint32_t line = 0;
 
+    /// Whether it has a .loc.
+    [[nodiscard]] bool has_locations() const noexcept { return locations.size() > 1; }
     [[nodiscard]] std::span<const Operand> operands_of(const Instruction& one) const {
         return std::span(operands).subspan(one.first, one.count);
     }

@@ -154,9 +154,8 @@ struct VariantCompilation {
 
 /// The compilations of a family on a device: one for each row that can run there with some problem
 /// and that has no precompiled code for it. `rows` names the rows to take; if it is empty, all but
-/// those that have a caveat. `options` are VariantOptions::compile; on the software device,
-/// Device::load() also sets CompileOptions::line_info.
-/// Errors: those of check_family(); not_found for the name of a row that doesn't exist.
+/// those that have a caveat. `options` are VariantOptions::compile. Errors: those of
+/// check_family(); not_found for the name of a row that doesn't exist.
 [[nodiscard]] Result<std::vector<VariantCompilation>> compilations_of(
     const KernelFamily& family, const VariantDeviceProperties& properties,
     const CompileOptions& options = {}, std::span<const std::string> rows = {});

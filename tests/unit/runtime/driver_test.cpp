@@ -1,26 +1,14 @@
 #include "tests/support/child.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/unit/runtime/support.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
 using namespace lode;
 using namespace lode::test;
 
 namespace {
-
-/// Sets an environment variable for a scope.
-class Variable {
-public:
-    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-    ~Variable() { ::unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-};
 
 Error open_error(FakeDriver::Options options) {
     FakeDriver fake(std::move(options));

@@ -1,15 +1,16 @@
 // A program can't crash itself through the software device: exceptions in host functions, kernels
 // that need more memory than there is, sizes that overflow 64 bits.
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 
 using namespace lode::emulator_test;
+using lode::test::Variable;
 
 namespace {
 
@@ -43,15 +44,6 @@ CUresult sync(CUstream stream) {
 void count_up(void* user) {
     ++*static_cast<int*>(user);
 }
-
-/// Sets an environment variable for machines created during its lifetime.
-struct Variable {
-    Variable(const char* its_name, const char* value) : name(its_name) { setenv(name, value, 1); }
-    ~Variable() { unsetenv(name); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-    const char* name;
-};
 
 }  // namespace
 

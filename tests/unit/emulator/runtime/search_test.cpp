@@ -1,44 +1,18 @@
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
 
 using namespace lode;
 using lode::emulator_test::require;
+using lode::test::Variable;
 
 namespace {
-
-/// Sets an environment variable; the destructor restores it.
-class Variable {
-public:
-    Variable(const char* name, const char* value) : name_(name) {
-        if (const char* old = std::getenv(name); old != nullptr) old_ = old;
-        if (value == nullptr) {
-            unsetenv(name);
-        } else {
-            setenv(name, value, 1);
-        }
-    }
-    ~Variable() {
-        if (old_) {
-            setenv(name_, old_->c_str(), 1);
-        } else {
-            unsetenv(name_);
-        }
-    }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-    std::optional<std::string> old_;
-};
 
 const std::filesystem::path library = LODE_EMULATOR_LIBRARY;
 
