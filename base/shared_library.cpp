@@ -98,4 +98,17 @@ std::filesystem::path folder_of_this_code() {
     return problem ? std::filesystem::path() : file.parent_path();
 }
 
+std::filesystem::path build_tree() {
+    constexpr int levels = 6;  // More than a program of this repository is deep in its tree.
+    for (auto folder : {executable_folder(), folder_of_this_code()}) {
+        for (int level = 0; level < levels && !folder.empty(); ++level) {
+            std::error_code problem;
+            if (std::filesystem::exists(folder / "CMakeCache.txt", problem)) return folder;
+            if (folder == folder.parent_path()) break;
+            folder = folder.parent_path();
+        }
+    }
+    return {};
+}
+
 }  // namespace lode

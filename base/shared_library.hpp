@@ -98,4 +98,8 @@ std::filesystem::path executable_folder();
 /// determined.
 std::filesystem::path folder_of_this_code();
 
+/// The root of the CMake build tree around the running program, or around this code; empty if
+/// neither is in one.
+std::filesystem::path build_tree();
+
 }  // namespace lode

@@ -14,19 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* library_name = "liblode_emulator.so";
-/// How many levels above a program the root of its build tree may be.
-constexpr int build_tree_levels = 6;
-
-/// The root of the CMake build tree around a folder; empty when there is none.
-fs::path build_tree_around(fs::path folder) {
-    for (int level = 0; level < build_tree_levels && !folder.empty(); ++level) {
-        std::error_code problem;
-        if (fs::exists(folder / "CMakeCache.txt", problem)) return folder;
-        if (folder == folder.parent_path()) break;
-        folder = folder.parent_path();
-    }
-    return {};
-}
 
 void log_line(void* user, int level, const char* line) {
     const auto state = static_cast<std::weak_ptr<DriverState>*>(user)->lock();
@@ -57,9 +44,8 @@ std::vector<LibraryPlace> emulator_places() {
     }
     // Packages give it to programs that link the static library.
     places.push_back({"the loader's path", library_name});
-    fs::path tree = build_tree_around(program);
-    if (tree.empty()) tree = build_tree_around(library);
-    if (!tree.empty()) places.push_back({"the build tree", tree / "emulator" / library_name});
+    if (const fs::path tree = build_tree(); !tree.empty())
+        places.push_back({"the build tree", tree / "emulator" / library_name});
     return places;
 }
 

@@ -219,13 +219,7 @@ Result<std::vector<CachedImage>> compile_all(std::span<const CompileRequest> req
 }
 
 Result<Answer> compile(const CompileJob& job) {
-    LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
-    cache.log = warning_log();
-    // One at a time needs no worker.
-    if (job.jobs) {
-        cache.workers.policy = *job.jobs > 1 ? WorkerPolicy::always : WorkerPolicy::never;
-        cache.workers.max_processes = *job.jobs;
-    }
+    LODE_TRY_ASSIGN(auto cache, options_to_compile(job.jobs));
     ProgressLine progress;
     cache.events = progress.hook();
     const CachedCompiler compiler({}, cache);

@@ -105,8 +105,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
 }
 
 Result<Answer> info_kernels(const KernelsRequest& request) {
-    LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
-    cache.log = warning_log();
+    LODE_TRY_ASSIGN(const auto cache, options_to_compile({}));
     const CachedCompiler compiler({}, cache);
     auto archs = request.archs;
     if (archs.empty()) {

@@ -110,15 +110,12 @@ Json task_json(const WarmTask& task) {
 
 /// The options of the cache to fill. Errors: invalid_argument if it can't be filled.
 Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
-    LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
-    options.log = warning_log();
+    LODE_TRY_ASSIGN(CacheOptions options, options_to_compile(static_cast<int>(request.jobs)));
     options.policy = JitPolicy::allow;  // LODE_JIT is for the application.
     options.record.clear();
     auto& workers = options.workers;
     if (request.timeout.count() > 0) workers.limits.time = request.timeout;
-    workers.policy =
-        request.jobs > 1 || workers.limits.any() ? WorkerPolicy::always : WorkerPolicy::never;
-    workers.max_processes = static_cast<int>(request.jobs);
+    if (workers.limits.any()) workers.policy = WorkerPolicy::always;
     if (request.check) return options;
     // A pack is written from the folder.
     if (!request.pack.empty()) options.packs.clear();
