@@ -1,9 +1,11 @@
 #include "base/process_end.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <thread>
 
 #include <openssl/crypto.h>
 #include <pthread.h>
@@ -65,6 +67,14 @@ ExitHandlerScope::ExitHandlerScope() noexcept {
 ExitHandlerScope::~ExitHandlerScope() {
     std::atexit(&end_uses);
     registering.unlock();
+}
+
+Status refuse_after_exit() {
+    using namespace std::chrono_literals;
+    for (int i = 0; i < 10 && !is_process_ending(); ++i)
+        std::this_thread::sleep_for(100us);
+    if (is_process_ending()) return fail_at_process_end();
+    return {};
 }
 
 ProcessUse::ProcessUse() noexcept {

@@ -12,8 +12,8 @@ namespace lode {
 /// Whether exit() has begun. Loops that wait ask it, and give up.
 [[nodiscard]] bool is_process_ending() noexcept;
 
-/// Around what makes a library register exit handlers, such as dlopen(): lode's own handler then runs
-/// before them. No thread that has used lode begins an exit() in between.
+/// Around what makes a library register exit handlers, such as dlopen(): lode's own handler then
+/// runs before them. No thread that has used lode begins an exit() in between.
 class ExitHandlerScope {
 public:
     ExitHandlerScope() noexcept;
@@ -21,6 +21,11 @@ public:
     ExitHandlerScope(const ExitHandlerScope&) = delete;
     ExitHandlerScope& operator=(const ExitHandlerScope&) = delete;
 };
+
+/// An error if exit() began while a library was loaded, on a thread that lode doesn't know: it runs
+/// the library's handlers first, each in less than the millisecond that this waits. exit() can't be
+/// asked whether it has begun.
+[[nodiscard]] Status refuse_after_exit();
 
 /// An operation that uses libraries with exit handlers. exit() waits until it is destroyed, except
 /// on its own thread.

@@ -14,6 +14,11 @@
 namespace lode {
 namespace {
 
+bool is_open(const std::string& name) noexcept {
+    void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    return handle != nullptr && ::dlclose(handle) == 0;
+}
+
 Result<void*> open_named(const std::string& name) {
     const ExitHandlerScope scope;
     if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
@@ -28,6 +33,7 @@ bool is_stand_in(void* handle) noexcept {
 }  // namespace
 
 Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
+    const bool is_new = !is_open(path.string());
     LODE_TRY_ASSIGN(void* handle, open_named(path.string()));
     if (is_stand_in(handle)) {
         LODE_TRY_ASSIGN(handle, open_named(original_prefix + path.string()));
@@ -39,6 +45,7 @@ Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
     SharedLibrary library;
     library.handle_ = handle;
     library.path_ = path;
+    library.is_new_ = is_new;
     link_map* map = nullptr;
     if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
         *map->l_name != '\0') {

@@ -30,11 +30,15 @@ public:
     /// determined.
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
+    /// Whether open() has loaded it.
+    [[nodiscard]] bool is_new() const noexcept { return is_new_; }
+
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
 private:
     void* handle_ = nullptr;
     std::filesystem::path path_;
+    bool is_new_ = false;
 };
 
 /// Fills function pointers with the addresses of symbols, and remembers what is missing.

@@ -261,8 +261,7 @@ Result<Image> image_of(const Job& job, const Outcome& outcome) {
     if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(job.source.name());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS)
-        return fail_compile(job, result, std::move(log.messages),
-                            [&] { return ptx_alone(job); });
+        return fail_compile(job, result, std::move(log.messages), [&] { return ptx_alone(job); });
     return collect(job, program, std::move(log));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cfenv>
 #include <clocale>
@@ -9,15 +10,76 @@
 #include <cstddef>
 #include <exception>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace lode {
 namespace {
 
 /// Compilers descend by recursion. Only what is used becomes memory.
 constexpr std::size_t stack_bytes = std::size_t{64} << 20;
+
+/// The memory of a compiler's stack. It is never unmapped: NVRTC 13 keeps a pointer into the stack on
+/// which its assembler failed, and writes there in a handler of exit().
+struct Stack {
+    void* memory;
+    Stack* next;
+};
+constinit std::atomic<Stack*> unused = nullptr;
+
+void put_back(Stack* first, Stack* last) noexcept {
+    last->next = unused;
+    while (!unused.compare_exchange_weak(last->next, first)) {
+    }
+}
+
+Stack* make_stack() {
+    void* const memory = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    ::mprotect(memory, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_NONE);
+    return new Stack{memory, nullptr};
+}
+
+/// Takes all unused stacks, so that no lock is held in a fork, and puts back all but one.
+Stack* take_stack() {
+    Stack* const stack = unused.exchange(nullptr);
+    if (stack == nullptr) return make_stack();
+    if (Stack* const rest = std::exchange(stack->next, nullptr)) {
+        Stack* last = rest;
+        while (last->next != nullptr)
+            last = last->next;
+        put_back(rest, last);
+    }
+    return stack;
+}
+
+/// A stack for one thread.
+class StackUse {
+public:
+    StackUse() : stack_(take_stack()) {}
+    ~StackUse() {
+        if (stack_ == nullptr) return;
+        constexpr std::size_t kept = std::size_t{512} << 10;  // More than most compilations need.
+        const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        ::madvise(static_cast<char*>(stack_->memory) + page, stack_bytes - kept - page,
+                  MADV_DONTNEED);
+        put_back(stack_, stack_);
+    }
+    StackUse(const StackUse&) = delete;
+    StackUse& operator=(const StackUse&) = delete;
+
+    [[nodiscard]] void* memory() const noexcept {
+        return stack_ == nullptr ? nullptr : stack_->memory;
+    }
+
+private:
+    Stack* stack_;
+};
 
 struct Task {
     const std::function<void()>& body;
@@ -80,12 +142,14 @@ Status on_compiler_thread(const std::function<void()>& body) {
         return {};
     }
     const UncancelledThread uncancelled;
+    const StackUse stack;
     Task task{body, nullptr};
     pthread_attr_t attributes;
     ::pthread_attr_init(&attributes);
-    ::pthread_attr_setstacksize(&attributes, stack_bytes);
     pthread_t thread{};
     const int problem = [&] {
+        if (stack.memory() == nullptr) return ENOMEM;
+        ::pthread_attr_setstack(&attributes, stack.memory(), stack_bytes);
         const BlockedSignals blocked;
         return ::pthread_create(&thread, &attributes, &run, &task);
     }();

@@ -3,6 +3,7 @@
 #include "base/align_up.hpp"
 #include "base/file.hpp"
 #include "base/message_text.hpp"
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
@@ -246,6 +247,7 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
         library.info.search_attempts.push_back(
             fmt::format("{} ({}): {}", place.candidate.string(), place.why, attempt.outcome));
         if (attempt.outcome != "opened") continue;
+        if (found.library.is_new()) LODE_TRY(refuse_after_exit());
         library.info.path = found.library.path();
         library.info.version = version_of(library.table);
         LODE_TRY_ASSIGN(library.info.build, build_of(library.table, library.info.path));

@@ -103,8 +103,9 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
     }
     result = table.complete(native);
     if (result != success) {
-        return fail_link(scope, result,
-                         fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
+        return fail_link(
+            scope, result,
+            fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
     }
 
     if (target.is_real()) {
@@ -115,7 +116,8 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
         linked.kernels = kernels_of_ptx(linked.ptx);
     }
     if (result != success)
-        return fail_link(scope, result, fmt::format("Reading the code of '{}'", shortened(linked.name)));
+        return fail_link(scope, result,
+                         fmt::format("Reading the code of '{}'", shortened(linked.name)));
 
     linked.arch = target;
     const auto& only = inputs.front();

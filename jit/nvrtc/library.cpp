@@ -1,6 +1,7 @@
 #include "jit/nvrtc/library.hpp"
 
 #include "base/message_text.hpp"
+#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
@@ -121,6 +122,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
         auto search = open_first({place});
         LibraryAttempt& attempt = search.attempts.front();
         if (search.library) {
+            if (search.library.is_new()) LODE_TRY(refuse_after_exit());
             const std::shared_ptr<NvrtcLibrary> opened(new NvrtcLibrary);
             opened->library_ = std::move(search.library);
             const Status loaded = opened->load(opened->library_.path());

@@ -1,8 +1,10 @@
 // A host that ends at a given moment of its work: lode_exit_host OBJECTS WORK END MICROSECONDS.
 //   OBJECTS  global, local or leaked: where the compiler, the runtime and what they return live
-//   WORK     tasks, threads, link, launch or c: what is in progress at the end
+//   WORK     tasks, threads, failures, link, launch or c: what is in progress at the end
 //   END      return, exit, thread_exit (another thread calls exit), quick_exit, signal, or
 //            thread (the thread that works ends first)
+#include "base/process_end.hpp"
+
 #include <lode/lode.h>
 #include <lode/lode.hpp>
 
@@ -16,6 +18,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace {
 
@@ -60,12 +64,25 @@ void compile_in_threads(Objects& objects) {
     }
 }
 
+/// Compilations that the assembler refuses.
+void fail_in_threads(Objects& objects) {
+    std::thread([compiler = objects.compiler] {
+        while (!lode::is_process_ending()) {
+            const auto code = fmt::format(
+                "struct P {{ int v[9000]; }}; extern \"C\" __global__ void k(P p, int* o) {{ o[{}] = "
+                "p.v[0]; }}",
+                ++counter);
+            static_cast<void>(compiler->compile(lode::Source::text(code, "big.cu"), arch()));
+        }
+    }).detach();
+}
+
 void link_in_threads(Objects& objects) {
     std::thread([compiler = objects.compiler] {
         const lode::Linker linker;
         for (;;) {
             const auto image = compiler->compile(fresh(), arch(), {.relocatable = true});
-            if (!image || !linker.link(image->image, arch())) return;
+            if (!image || !linker.link(*image->image, arch())) return;
         }
     }).detach();
 }
@@ -117,6 +134,7 @@ void start(Objects& objects, std::string_view work) {
         std::make_shared<lode::CachedCompiler>(lode::CompilerSearch{}, *std::move(options));
     if (work == "tasks") return compile_in_tasks(objects);
     if (work == "threads") return compile_in_threads(objects);
+    if (work == "failures") return fail_in_threads(objects);
     if (work == "link") return link_in_threads(objects);
     std::exit(1);
 }
@@ -137,8 +155,7 @@ int main(int count, char** words) {
     const std::string_view how = words[3];
     const std::chrono::microseconds moment(std::atol(words[4]));
     Objects local;
-    Objects& objects =
-        place == "local" ? local : place == "leaked" ? *new Objects : global;
+    Objects& objects = place == "local" ? local : place == "leaked" ? *new Objects : global;
     const auto run = [&] {
         start(objects, work);
         std::this_thread::sleep_for(moment);

@@ -3,6 +3,7 @@
 
 #include "base/cxx_names.hpp"
 #include "base/try.hpp"
+#include "tools/lode/commands.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"

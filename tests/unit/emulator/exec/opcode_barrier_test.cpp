@@ -12,7 +12,7 @@ namespace {
 const std::string room = ".shared .align 4 .b8 room[512];\n";
 
 /// Each thread writes its word, executes `between`, and reads the word of the thread 33 places on.
-Comparison exchange(const std::string& opcode, const std::string& between) {
+Comparison exchanged(const std::string& opcode, const std::string& between) {
     Scene scene{opcode,
                 "ld.global.u32 %r3, [%in];\nmov.u32 %r4, room;\nmad.lo.u32 %r5, %i, 4, %r4;\n"
                 "st.shared.u32 [%r5], %r3;\nmov.u32 %r8, %ntid.x;\n" +
@@ -34,9 +34,9 @@ void add_barriers(Comparisons& all) {
           "barrier.cta.sync.aligned"}) {
         for (const char* const id : {"0", "15", "%r9"}) {
             const std::string set_id = "mov.u32 %r9, 3;\n";
-            all.push_back(exchange(opcode, set_id + opcode + " " + id + ";\n"));
+            all.push_back(exchanged(opcode, set_id + opcode + " " + id + ";\n"));
             // A count of threads: whole warps, including the partial last one.
-            all.push_back(exchange(opcode, set_id + opcode + " " + id + ", 96;\n"));
+            all.push_back(exchanged(opcode, set_id + opcode + " " + id + ", 96;\n"));
         }
     }
     for (const std::string cluster :
@@ -46,7 +46,7 @@ void add_barriers(Comparisons& all) {
         const bool arrives = cluster.find("arrive") != std::string::npos;
         const std::string arrive = arrives ? cluster : "barrier.cluster.arrive";
         const std::string wait = arrives ? "barrier.cluster.wait" : cluster;
-        all.push_back(exchange(cluster, arrive + ";\n" + wait + ";\n"));
+        all.push_back(exchanged(cluster, arrive + ";\n" + wait + ";\n"));
     }
     // Warps 0 and 2 write and arrive without waiting; warp 1 waits and adds up their words.
     for (const std::string opcode : {"bar.arrive", "barrier.arrive", "barrier.cta.arrive"}) {
@@ -142,7 +142,7 @@ void add_fences(Comparisons& all) {
           "fence.acq_rel.gpu", "fence.acq_rel.sys", "fence.proxy.async",
           "fence.proxy.async.shared::cta", "fence.proxy.async.global", "fence.proxy.alias",
           "fence.mbarrier_init.release.cluster"}) {
-        all.push_back(exchange(fence, fence + ";\nbar.sync 0;\n"));
+        all.push_back(exchanged(fence, fence + ";\nbar.sync 0;\n"));
         // Message passing: warp 0 writes, fences and sets a flag; warp 1 waits for the flag, fences
         // and reads.
         all.push_back(compared(Scene{

@@ -275,7 +275,7 @@ TEST_CASE("device lines: they have the names that the user gave, through headers
 }
 
 TEST_CASE(
-    "device lines: a file may change after the load; with another header there are no lines") {
+    "device lines: a file may change after the load, and with another header there are no lines") {
     const auto scratch = make_scratch();
     const auto header = scratch.path() / "h.h";
     const auto file = scratch.path() / "k.cu";
