@@ -11,6 +11,9 @@
 #include <fmt/format.h>
 #include <link.h>
 
+/// <lode/base/package.h> defines it in the host's own objects, or nothing does.
+extern "C" __attribute__((weak, visibility("hidden"))) const char* lode_package;
+
 namespace lode {
 namespace {
 
@@ -109,6 +112,14 @@ std::filesystem::path build_tree() {
         }
     }
     return {};
+}
+
+std::filesystem::path package_programs_folder() {
+    if (&lode_package == nullptr) return {};
+    const std::filesystem::path header = lode_package;
+    // A compiler that was given a relative include folder names the header relative to its own.
+    if (!header.is_absolute()) return {};
+    return (header.parent_path() / LODE_PROGRAMS_FROM_HEADER).lexically_normal();
 }
 
 }  // namespace lode

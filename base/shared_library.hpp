@@ -102,4 +102,8 @@ std::filesystem::path folder_of_this_code();
 /// neither is in one.
 std::filesystem::path build_tree();
 
+/// The folder of programs of the installed package whose static library this code is; empty when
+/// the host wasn't compiled with the package's definition (<lode/base/package.h>).
+std::filesystem::path package_programs_folder();
+
 }  // namespace lode

@@ -21,6 +21,8 @@
 #ifndef LODE_LODE_H
 #define LODE_LODE_H
 
+#include <lode/base/package.h>
+
 #include <stddef.h>
 #include <stdint.h>
 

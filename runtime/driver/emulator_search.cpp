@@ -42,7 +42,11 @@ std::vector<LibraryPlace> emulator_places() {
         places.push_back({"beside lode's library", library / library_name});
         places.push_back({"lode's folder", library / "lode" / library_name});
     }
-    // Packages give it to programs that link the static library.
+    const fs::path package = package_programs_folder();
+    if (!package.empty()) {
+        places.push_back(
+            {"lode's package", (package / LODE_EMULATOR_FOLDER / library_name).lexically_normal()});
+    }
     places.push_back({"the loader's path", library_name});
     if (const fs::path tree = build_tree(); !tree.empty())
         places.push_back({"the build tree", tree / "emulator" / library_name});

@@ -16,7 +16,7 @@ import sys
 
 LIST = pathlib.Path(__file__).with_name("liblode.txt")
 HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include/lode"
-UNMARKED = {"lode.h", "lode.hpp", "base/api.hpp"}
+UNMARKED = {"lode.h", "lode.hpp", "base/api.hpp", "base/package.h"}
 VERSION_NODE = re.compile(r"@@?LODE_[0-9.]+$")
 
 

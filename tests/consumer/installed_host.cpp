@@ -1,5 +1,5 @@
 // A host of an installed lode: it runs a kernel on the software device, with nothing but
-// LODE_DRIVER=emulator set.
+// LODE_DRIVER=emulator set. With any argument, it compiles one in lode-worker.
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
@@ -28,11 +28,22 @@ int run() {
     return 0;
 }
 
+int compile() {
+    lode::CacheOptions options;
+    options.mode = lode::CacheMode::off;
+    options.workers.policy = lode::WorkerPolicy::always;
+    const lode::CachedCompiler compiler({}, options);
+    const auto source = lode::Source::text("extern \"C\" __global__ void empty() {}");
+    const auto compiled = lode::unwrap(compiler.compile(source, *lode::Arch::parse("sm_80")));
+    std::printf("A worker has compiled %zu bytes.\n", compiled.image->cubin.size());
+    return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** /*arguments*/) {
     try {
-        return run();
+        return count > 1 ? compile() : run();
     } catch (const lode::Exception& exception) {
         std::fprintf(stderr, "%s\n", exception.what());
         return 1;

@@ -2,6 +2,8 @@
 /// LODE_API_BEGIN and LODE_API_END: what the shared library exports.
 #pragma once
 
+#include <lode/base/package.h>
+
 /// The shared library exports the functions that are declared between these. LODE_SHARED is defined
 /// for lode's own sources and for programs that link the shared library.
 #ifdef LODE_SHARED

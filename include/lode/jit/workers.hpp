@@ -76,7 +76,8 @@ struct WorkerOptions {
     /// of the machine's memory. What workers take is measured.
     std::uint64_t total_memory_bytes = 0;
     /// The program lode-worker. If empty: LODE_WORKER, else beside this program or beside the
-    /// library that contains lode, else where lode was installed.
+    /// library that contains lode, else where lode was installed, as seen from either, else in the
+    /// package that the host was compiled with (<lode/base/package.h>).
     std::filesystem::path program = {};
     /// The limits of every compilation, which therefore runs in a worker; a request's own limit
     /// replaces its counterpart.
