@@ -65,6 +65,10 @@ private:
     std::string missing_;
 };
 
+/// Fails with `code` in a program that is linked with -static: there, dlopen brings a second C
+/// library, whose threads and memory the program doesn't share. `what` is what it can't open.
+[[nodiscard]] Status require_dynamic_program(Errc code, std::string_view what);
+
 /// One candidate location of a library.
 struct LibraryPlace {
     std::string why;                  ///< "LODE_NVRTC", "CUDA_HOME", "the loader's path", …

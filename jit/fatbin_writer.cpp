@@ -84,6 +84,7 @@ std::vector<LibraryPlace> fatbin_library_places(const FatbinWriterSearch& search
 }
 
 Result<OpenedFatbinLibrary> open_fatbin_library(const FatbinWriterSearch& search) {
+    LODE_TRY(require_dynamic_program(Errc::not_found, "nvFatbin"));
     OpenedFatbinLibrary opened;
     for (const auto& place : fatbin_library_places(search)) {
         LibrarySearch found = open_first({place});

@@ -262,6 +262,7 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
 }  // namespace
 
 Result<Library> open(const LinkerSearch& search) {
+    LODE_TRY(require_dynamic_program(Errc::not_found, "nvJitLink"));
     Result<Library> opened;
     LODE_TRY(on_compiler_thread([&] { opened = open_on_thread(search); }));
     return opened;

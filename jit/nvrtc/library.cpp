@@ -116,6 +116,7 @@ void NvrtcLibrary::open_companion() const {
 }
 
 Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearchEnvironment& here) {
+    LODE_TRY(require_dynamic_program(Errc::compiler_missing, "NVRTC"));
     std::vector<std::string> attempts;
     for (const auto& place : nvrtc_places(here)) {
         auto search = open_first({place});

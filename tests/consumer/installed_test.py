@@ -8,6 +8,7 @@ PREFIX is what `cmake --install` made; it is copied to WORK_FOLDER and used from
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,27 @@ def check_host(host):
     for tag in ("(RPATH)", "(RUNPATH)"):
         if tag in dynamic:
             raise SystemExit(f"{host} has lode's folder in its dynamic section:\n{dynamic}")
+
+
+def static_program_test(compiler, work, flags, environment):
+    """A fully static program has no loader: it gets an error for all that lode opens."""
+    # By their names, the linker finds the archives of the libraries that lode.pc lists; fmt has none.
+    words = [re.sub(r"^/.*/lib(\w+)\.so.*", r"-l\1", word) for word in flags]
+    program = work / "static"
+    made = subprocess.run([compiler, "-std=c++20", "-static", HERE / "installed_host.cpp", "-o", program,
+                           *(word for word in words if word != "-lfmt")], text=True, env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if made.returncode != 0 and "cannot find -l" in made.stdout:
+        print(f"skipped: a static program, because a library has no archive here:\n{made.stdout}")
+        return
+    if made.returncode != 0:
+        raise SystemExit(f"A static program can't be linked:\n{made.stdout}")
+    for what, mode in (("The software device", []), ("NVRTC", ["compile"])):
+        done = subprocess.run([program, *mode], env=environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        expect(done.stdout, f"{what} can't be opened, because this program is linked with -static")
+        if done.returncode != 1:
+            raise SystemExit(f"{program} ends with {done.returncode}:\n{done.stdout}")
 
 
 def main():
@@ -91,6 +113,7 @@ def main():
         env=clean)
     if not shared:
         check_host(work / "host")
+        static_program_test(compiler, work, flags, emulated)
     expect(run(work / "host", env=emulated), ": 42\n")
     expect(run(work / "host", "compile", env=emulated), "A worker has compiled")
     c_test = HERE.parent / "c_abi" / "c_abi_test.c"
