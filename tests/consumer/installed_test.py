@@ -49,6 +49,16 @@ def check_host(host):
             raise SystemExit(f"{host} has lode's folder in its dynamic section:\n{dynamic}")
 
 
+def check_plugin(plugin, of_headers=False):
+    """A plug-in exports nothing of lode; with `of_headers`, only what the headers make in it."""
+    exports = run("nm", "--dynamic", "--defined-only", "--demangle", plugin)
+    expect(exports, " T plugin_devices")
+    leaked = [line for line in exports.splitlines()
+              if re.search(r"\blode(::|_)", line) and not (of_headers and line.split()[1] in "VW")]
+    if leaked:
+        raise SystemExit(f"{plugin} exports symbols of lode:\n" + "\n".join(leaked))
+
+
 def static_program_test(compiler, work, flags, environment):
     """A fully static program has no loader: it gets an error for all that lode opens."""
     # By their names, the linker finds the archives of the libraries that lode.pc lists; fmt has none.
@@ -97,12 +107,7 @@ def main():
     for host in sorted(build.glob("host*")):
         run_on_emulator(host, emulated)
     expect(run(build / "host", "compile", env=emulated), "A worker has compiled")
-    plugin = next(build.glob("libplugin.*"))
-    exports = run("nm", "--dynamic", "--defined-only", "--demangle", plugin)
-    expect(exports, " T plugin_devices")
-    leaked = [line for line in exports.splitlines() if " T lode" in line]
-    if leaked:
-        raise SystemExit("The plug-in exports functions of lode:\n" + "\n".join(leaked))
+    check_plugin(next(build.glob("libplugin.*")))
 
     # pkg-config, for C++ and for C.
     found = {**clean, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
@@ -111,6 +116,9 @@ def main():
     rpath = [f"-Wl,-rpath,{libraries}"] if shared else []
     run(compiler, "-std=c++20", HERE / "installed_host.cpp", "-o", work / "host", *flags, *rpath,
         env=clean)
+    run(compiler, "-std=c++20", "-shared", "-fPIC", HERE / "installed/plugin.cpp", "-o",
+        work / "plugin.so", *flags, env=clean)
+    check_plugin(work / "plugin.so", of_headers=True)
     if not shared:
         check_host(work / "host")
         static_program_test(compiler, work, flags, emulated)
