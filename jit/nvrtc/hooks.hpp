@@ -5,8 +5,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 
 namespace lode {
+
+/// Each library that is watched has hooks of its own, as templates of its number.
+constexpr std::size_t max_watched_libraries = 8;
 
 /// The queries and answers of the compilation on this thread; nullptr outside of one.
 [[nodiscard]] FileAccesses* accesses_in_force() noexcept;

@@ -19,8 +19,9 @@ struct ImportedFunction {
 
 /// Redirects every import of these names to its replacement, in the library that contains `symbol`.
 /// Symbol versions aren't compared. The library must stay loaded. Concurrent calls in other threads
-/// use either the old or the new function. Returns the names of the replaced imports; nullopt if
-/// the table can't be read or written, or contains one of `forbidden`.
+/// use either the old or the new function. An import is redirected once: a later call leaves it as
+/// it is. Returns the names of the replaced imports; nullopt if the table can't be read or written,
+/// or contains one of `forbidden`.
 [[nodiscard]] std::optional<std::vector<std::string_view>> replace_imports(
     const void* symbol, std::span<const ImportedFunction> functions,
     std::span<const std::string_view> forbidden);
