@@ -7,13 +7,13 @@
 
 #include <lode/base/error.hpp>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether exit() has begun. Loops that wait ask it, and give up.
 [[nodiscard]] bool is_process_ending() noexcept;
 
-/// Around what makes a library register exit handlers, such as dlopen(): lode's own handler then runs
-/// before them. No thread that has used lode begins an exit() in between.
+/// Around what makes a library register exit handlers, such as dlopen(): lode's own handler then
+/// runs before them. No thread that has used lode begins an exit() in between.
 class ExitHandlerScope {
 public:
     ExitHandlerScope() noexcept;
@@ -41,4 +41,4 @@ private:
 /// The error of an operation that can't begin.
 [[nodiscard]] tl::unexpected<Error> fail_at_process_end();
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

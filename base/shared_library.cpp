@@ -16,7 +16,7 @@
 /// <lode/base/package.h> defines it in the host's own objects, or nothing does.
 extern "C" __attribute__((weak, visibility("hidden"))) const char* lode_package;
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 Result<void*> open_named(const std::string& name) {
@@ -150,4 +150,4 @@ std::filesystem::path package_programs_folder() {
     return (header.parent_path() / LODE_PROGRAMS_FROM_HEADER).lexically_normal();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

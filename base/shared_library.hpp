@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// An opened shared library. Never closed: CUDA's libraries have threads and atexit handlers that
 /// outlive any handle of ours. Copies share it. Thread-safe.
@@ -110,4 +110,4 @@ std::filesystem::path build_tree();
 /// the host wasn't compiled with the package's definition (<lode/base/package.h>).
 std::filesystem::path package_programs_folder();
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

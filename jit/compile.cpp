@@ -27,7 +27,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
@@ -261,8 +261,7 @@ Result<Image> image_of(const Job& job, const Outcome& outcome) {
     if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(job.source.name());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS)
-        return fail_compile(job, result, std::move(log.messages),
-                            [&] { return ptx_alone(job); });
+        return fail_compile(job, result, std::move(log.messages), [&] { return ptx_alone(job); });
     return collect(job, program, std::move(log));
 }
 
@@ -358,4 +357,4 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     return image;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -11,11 +11,12 @@
 
 #include <nvrtc.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The error of a job that ended with `result` and the log. `ptx_alone` compiles the source without
 /// name expressions and machine code, and returns an empty text if that fails, too.
-[[nodiscard]] tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log,
+[[nodiscard]] tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result,
+                                                 std::string log,
                                                  const std::function<std::string()>& ptx_alone);
 
 [[nodiscard]] bool has_lines(const CompileOptions& options) noexcept;
@@ -23,4 +24,4 @@ namespace lode {
 /// The error of a source whose line information would name `path`.
 [[nodiscard]] tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

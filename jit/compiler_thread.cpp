@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Compilers descend by recursion. Only what is used becomes memory.
@@ -102,4 +102,4 @@ Status on_compiler_thread(const std::function<void()>& body) {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

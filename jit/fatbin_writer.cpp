@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 // The C interface of nvFatbin, unchanged since its first release, 12.4.
@@ -221,4 +221,4 @@ Result<std::vector<std::byte>> FatbinWriter::write(std::span<const Image> images
     return scope.finish();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using Options = CompileOptions;
@@ -312,4 +312,4 @@ std::span<const NvccFlag> nvcc_flags() {
     return table;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

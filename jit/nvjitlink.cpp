@@ -23,7 +23,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
-namespace lode::nvjitlink {
+namespace LODE_NAMESPACE::nvjitlink {
 namespace {
 
 /// Loads all entry points; returns the name of the first missing one, or empty.
@@ -268,4 +268,4 @@ Result<Library> open(const LinkerSearch& search) {
     return opened;
 }
 
-}  // namespace lode::nvjitlink
+}  // namespace LODE_NAMESPACE::nvjitlink

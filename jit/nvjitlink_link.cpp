@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::nvjitlink {
+namespace LODE_NAMESPACE::nvjitlink {
 namespace {
 
 /// Destroys the native link on every exit path.
@@ -103,8 +103,9 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
     }
     result = table.complete(native);
     if (result != success) {
-        return fail_link(scope, result,
-                         fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
+        return fail_link(
+            scope, result,
+            fmt::format("Linking '{}' for {}", shortened(linked.name), target.to_string()));
     }
 
     if (target.is_real()) {
@@ -115,7 +116,8 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
         linked.kernels = kernels_of_ptx(linked.ptx);
     }
     if (result != success)
-        return fail_link(scope, result, fmt::format("Reading the code of '{}'", shortened(linked.name)));
+        return fail_link(scope, result,
+                         fmt::format("Reading the code of '{}'", shortened(linked.name)));
 
     linked.arch = target;
     const auto& only = inputs.front();
@@ -140,4 +142,4 @@ Result<Image> link(const Library& library, std::span<const LinkInput> inputs, co
     return image;
 }
 
-}  // namespace lode::nvjitlink
+}  // namespace LODE_NAMESPACE::nvjitlink

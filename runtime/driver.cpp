@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 DriverState::~DriverState() {
@@ -268,4 +268,4 @@ int Driver::device_count() const noexcept {
     return state_->device_count;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

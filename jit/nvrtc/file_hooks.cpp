@@ -30,7 +30,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constinit thread_local FileAccesses* in_force = nullptr;
@@ -383,4 +383,4 @@ FileAccessScope::~FileAccessScope() {
     in_force = outer_;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

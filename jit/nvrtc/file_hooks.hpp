@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Watches the shared library that contains `symbol`, once per process; true if it is watched.
 /// False if the library doesn't import the known functions, if its import table can't be written,
@@ -53,4 +53,4 @@ private:
     PchFile* outer_pch_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Each library that is watched has hooks of its own, as templates of its number.
 constexpr std::size_t max_watched_libraries = 8;
@@ -46,4 +46,4 @@ private:
     Signature* function_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 #if defined(__x86_64__)
@@ -147,4 +147,4 @@ std::optional<std::vector<std::string_view>> replace_imports(
     return names;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

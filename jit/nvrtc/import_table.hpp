@@ -1,13 +1,15 @@
 // The import table of a loaded shared library: redirects its calls to other libraries.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <atomic>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A function that a library imports, and its replacement.
 struct ImportedFunction {
@@ -26,4 +28,4 @@ struct ImportedFunction {
     const void* symbol, std::span<const ImportedFunction> functions,
     std::span<const std::string_view> forbidden);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int oldest_major = 12;
@@ -198,4 +198,4 @@ Result<std::string> NvrtcLibrary::build() const {
     return build_;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 void note(std::uint8_t function, double x, double y, double result) noexcept {
@@ -77,4 +77,4 @@ std::span<const ImportedFunction> math_hooks(std::size_t library) noexcept {
     return table_of(library, std::make_index_sequence<max_watched_libraries>());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

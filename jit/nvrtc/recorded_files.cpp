@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
@@ -96,4 +96,4 @@ int look_recorded(FileAccesses& accesses, const char* path, struct stat* status)
     return 0;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// fopen() for reading: the recorded content. The file must be closed before `accesses` ends. As
 /// fopen(), it returns nullptr and sets errno on failure; it can run out of memory.
@@ -16,4 +16,4 @@ namespace lode {
 /// stat(), with its result and errno; it can run out of memory.
 [[nodiscard]] int look_recorded(FileAccesses& accesses, const char* path, struct stat* status);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 constexpr const char* program_name = "lode-worker";
@@ -60,4 +60,4 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     return missing(fmt::format("{}", fmt::join(tried, ", ")));
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <mutex>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,4 +86,4 @@ void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<Dr
     set_log(log_line, &listeners.emplace_back(state));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

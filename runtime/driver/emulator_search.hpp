@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct DriverState;
 
@@ -54,4 +54,4 @@ std::string emulator_report(TakeEmulatorReport* take);
 /// state that asked receives them.
 void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<DriverState>& state);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

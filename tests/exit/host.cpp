@@ -137,8 +137,7 @@ int main(int count, char** words) {
     const std::string_view how = words[3];
     const std::chrono::microseconds moment(std::atol(words[4]));
     Objects local;
-    Objects& objects =
-        place == "local" ? local : place == "leaked" ? *new Objects : global;
+    Objects& objects = place == "local" ? local : place == "leaked" ? *new Objects : global;
     const auto run = [&] {
         start(objects, work);
         std::this_thread::sleep_for(moment);

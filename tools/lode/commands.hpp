@@ -45,9 +45,9 @@ Command declare_man(CLI::App& app);
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };
 
-/// The cache's options of a command that compiles. A worker compiles, so that a crash of the compiler
-/// is an error, unless LODE_WORKERS is set or lode-worker isn't found. `jobs` is the most workers at
-/// once; more than one take workers in any case.
+/// The cache's options of a command that compiles. A worker compiles, so that a crash of the
+/// compiler is an error, unless LODE_WORKERS is set or lode-worker isn't found. `jobs` is the most
+/// workers at once; more than one take workers in any case.
 [[nodiscard]] Result<CacheOptions> options_to_compile(std::optional<int> jobs);
 
 /// Opens the driver and its devices. Prints warnings on stderr, among them that the software device

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Which compilations run in worker processes.
 enum class WorkerPolicy : std::uint8_t {
@@ -95,6 +95,6 @@ struct WorkerOptions {
     friend bool operator==(const WorkerOptions&, const WorkerOptions&) = default;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END
