@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef LODE_SHARED
+#if defined(LODE_SHARED) || defined(LODE_EXPORTS)
 #define LODE_C_API __attribute__((visibility("default")))
 #else
 #define LODE_C_API
