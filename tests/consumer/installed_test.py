@@ -65,7 +65,7 @@ def check_plugin(plugin, of_headers=False):
 
 
 def static_program_test(compiler, work, flags, environment):
-    """A fully static program has no loader: what lode opens there gets an error, but a worker compiles."""
+    """A fully static program has no loader: it gets an error for what lode opens; a worker compiles."""
     # By their names, the linker finds the archives of the libraries that lode.pc lists; fmt has none.
     words = [re.sub(r"^/.*/lib(\w+)\.so.*", r"-l\1", word) for word in flags]
     program = work / "static"
