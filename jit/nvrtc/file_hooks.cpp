@@ -277,11 +277,11 @@ struct Hooks {
 };
 
 /// For each library that is watched, one after the other.
-constexpr std::span<const ImportedFunction> (*const tables[])() = {
+constexpr std::span<const ImportedFunction> (*const hook_tables[])() = {
     &Hooks<0>::table, &Hooks<1>::table, &Hooks<2>::table, &Hooks<3>::table,
     &Hooks<4>::table, &Hooks<5>::table, &Hooks<6>::table, &Hooks<7>::table,
 };
-static_assert(std::size(tables) == max_watched_libraries);
+static_assert(std::size(hook_tables) == max_watched_libraries);
 
 /// Other functions that query the file system; a library that imports one isn't watched.
 constexpr std::string_view unknown_functions[] = {
@@ -321,7 +321,7 @@ void stay_loaded() noexcept {
 enum class Watched : std::uint8_t { everything, calculations };
 
 /// Returns the names of the imports that are replaced; none if the library isn't watched.
-std::vector<std::string_view> watch(const void* symbol, Watched what) noexcept {
+std::vector<std::string_view> watch_library(const void* symbol, Watched what) noexcept {
     static std::mutex mutex;
     try {
         const std::lock_guard guard(mutex);
@@ -339,9 +339,10 @@ std::vector<std::string_view> watch(const void* symbol, Watched what) noexcept {
         const auto calculations = math_hooks(number);
         std::vector<ImportedFunction> functions(calculations.begin(), calculations.end());
         const bool is_all = what == Watched::everything;
-        std::ranges::copy_if(tables[number](), std::back_inserter(functions), [&](const auto& one) {
-            return is_all || one.name == std::string_view("__cxa_atexit");
-        });
+        std::ranges::copy_if(hook_tables[number](), std::back_inserter(functions),
+                             [&](const auto& one) {
+                                 return is_all || one.name == std::string_view("__cxa_atexit");
+                             });
         const auto forbidden =
             is_all ? std::span(unknown_functions) : std::span<const std::string_view>();
         return replace_imports(symbol, functions, forbidden)
@@ -354,7 +355,7 @@ std::vector<std::string_view> watch(const void* symbol, Watched what) noexcept {
 }  // namespace
 
 bool watch_file_functions(const void* symbol) noexcept {
-    const std::vector<std::string_view> replaced = watch(symbol, Watched::everything);
+    const std::vector<std::string_view> replaced = watch_library(symbol, Watched::everything);
     const auto has = [&](std::string_view name) {
         return std::ranges::find(replaced, name) != replaced.end();
     };
@@ -364,7 +365,7 @@ bool watch_file_functions(const void* symbol) noexcept {
 }
 
 void watch_calculations(const void* symbol) noexcept {
-    (void)watch(symbol, Watched::calculations);
+    (void)watch_library(symbol, Watched::calculations);
 }
 
 FileAccesses* accesses_in_force() noexcept {

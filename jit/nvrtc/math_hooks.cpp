@@ -54,7 +54,7 @@ ImportedFunction hook(const char* name) noexcept {
 }
 
 template <std::size_t library>
-std::span<const ImportedFunction> table() noexcept {
+std::span<const ImportedFunction> calculation_table() noexcept {
     static const ImportedFunction functions[] = {
 #define UNARY(name) hook<Unary<library, name##_function, double, &::name>>(#name),
 #define UNARY_FLOAT(name) hook<Unary<library, name##_function, float, &::name>>(#name),
@@ -67,7 +67,8 @@ std::span<const ImportedFunction> table() noexcept {
 template <std::size_t... libraries>
 std::span<const ImportedFunction> table_of(std::size_t library,
                                            std::index_sequence<libraries...> /*all*/) noexcept {
-    constexpr std::span<const ImportedFunction> (*tables[])() noexcept = {&table<libraries>...};
+    constexpr std::span<const ImportedFunction> (*tables[])() noexcept = {
+        &calculation_table<libraries>...};
     return tables[library]();
 }
 
