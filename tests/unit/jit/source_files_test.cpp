@@ -397,7 +397,7 @@ TEST_CASE("source files: a source whose path has a quote is named by a copy, whi
         const auto made = require(compiler.compile(Source::file(file), sm(80), options));
         const auto copy = only(files_in(made.image->ptx), "/k.cu");
         REQUIRE_FALSE(copy.empty());
-        CHECK(copy.starts_with((scratch.path() / "cache/v5/sources/").native()));
+        CHECK(copy.starts_with((scratch.path() / "cache/v6/sources/").native()));
         CHECK(require(read_text(copy)) == text);
         CHECK(is_in_table(*made.image, copy));
         CHECK(made.image->name == file.string());
