@@ -93,8 +93,8 @@ def main():
     nvrtc = pathlib.Path(run(host, "nvrtc", env=environment).strip())
     copies = work / "nvrtc"
     copies.mkdir()
-    for file in [nvrtc, *nvrtc.parent.glob("libnvrtc-builtins.so.*.*")]:
-        shutil.copyfile(file, copies / file.name)
+    # Not its libnvrtc-builtins: all that are loaded count as files of each NVRTC of that release.
+    shutil.copyfile(nvrtc, copies / nvrtc.name)
 
     for how in ("global", "local"):
         folder = work / how
