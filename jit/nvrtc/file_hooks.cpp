@@ -120,7 +120,7 @@ void* address(Function* function) noexcept {
     return reinterpret_cast<void*>(function);
 }
 
-/// getenv() of this text, which names no variable, asks other copies of lode in the process whether
+/// getenv for this text, which names no variable, asks other copies of lode in the process whether
 /// one of them compiles on this thread.
 constexpr std::string_view copies_question = "=lode compiles";
 
