@@ -1,9 +1,11 @@
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <concepts>
 #include <type_traits>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The quotient, rounded up, of a number that isn't negative and a positive one.
 template <std::integral Number>
@@ -18,4 +20,4 @@ constexpr Number align_up(Number value, std::type_identity_t<Number> alignment) 
     return static_cast<Number>(divide_up(value, alignment) * alignment);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

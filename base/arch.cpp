@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::string_view real_prefix = "sm_";
@@ -93,4 +93,4 @@ bool Arch::runs_on(ComputeCapability device) const noexcept {
     return same_major && !is_tegra_in_mixed_major(device) && !is_tegra_in_mixed_major(cc_);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

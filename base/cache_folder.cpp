@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::filesystem::path default_cache_folder() {
     if (const auto folder = environment("LODE_CACHE_DIR")) return *folder;
@@ -21,4 +21,4 @@ std::filesystem::path default_cache_folder() {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <elf.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// A struct at an offset; nullopt if it doesn't lie within the bytes.
@@ -82,4 +82,4 @@ std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
     return names;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -1,12 +1,14 @@
 // A reader of cubins: ELF files with device code.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The functions, kernels and variables that a cubin defines and of which a program can have only
 /// one: its defined global symbols, without weak ones. Accepts any bytes; what can't be read is
@@ -17,4 +19,4 @@ std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin);
 /// can't be read is left out.
 std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

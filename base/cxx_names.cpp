@@ -13,7 +13,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::string_view anonymous = "(anonymous namespace)::";
@@ -197,4 +197,4 @@ std::string listed_near(std::string_view wanted, std::span<const std::string> na
     return listed(texts);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

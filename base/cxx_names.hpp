@@ -2,13 +2,15 @@
 // that doesn't exist.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Demangles a symbol: "void ns::scale<float>(float*, int)"; nullopt for other names.
 std::optional<std::string> demangled(std::string_view symbol);
@@ -54,4 +56,4 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> nam
 /// first.
 std::string listed_near(std::string_view wanted, std::span<const std::string> names);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Words, numbers, character literals, "::" and single characters; no blanks.
@@ -244,4 +244,4 @@ std::string canonical_name(std::string_view name, Spelling spelling) {
     return Writer(tokens_of(name), spelling).write();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -1,11 +1,13 @@
 // An open file descriptor.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <utility>
 
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A file descriptor, closed with the object. Move-only.
 class Descriptor {
@@ -34,4 +36,4 @@ private:
     int number_ = -1;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

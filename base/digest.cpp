@@ -6,7 +6,7 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Prefix of a text field, so that a number is never mistaken for a text's length.
@@ -75,4 +75,4 @@ Digest Hasher::finish() {
     return Digest(out);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

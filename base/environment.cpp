@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr EnvironmentVariable table[] = {
@@ -209,4 +209,4 @@ Status check_environment() {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::string_view to_string(Errc code) noexcept {
     switch (code) {
@@ -78,4 +78,4 @@ std::string Error::describe() const {
     return text;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

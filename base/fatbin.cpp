@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 // The layout of the files that CUDA 13.0's fatbinary writes; cuobjdump lists the same parts.
@@ -212,4 +212,4 @@ const Image* newest_ptx_for(std::span<const Image> images, ComputeCapability dev
     return best;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// The kind of a file that isn't regular.
@@ -184,4 +184,4 @@ Status write_atomic(const std::filesystem::path& path, std::string_view text, un
     return write_atomic(path, std::as_bytes(std::span(text)), mode);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

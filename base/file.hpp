@@ -14,7 +14,7 @@
 
 #include <sys/stat.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Default limit of a read, in bytes.
 inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
@@ -59,4 +59,4 @@ Native native_from_errno(int error_number);
 tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
                                       int error_number);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

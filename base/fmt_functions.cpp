@@ -5,12 +5,14 @@
 #undef FMT_SHARED
 // NOLINTNEXTLINE(readability-identifier-naming): the name is fmt's.
 #define FMT_HEADER_ONLY 1
+#include <lode/base/api.hpp>
+
 #include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// Refers to the functions, which are inline here, so that they are compiled.
@@ -26,4 +28,4 @@ struct FmtFunctions {
 [[gnu::used]] const FmtFunctions fmt_functions;
 
 }  // namespace
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -1,7 +1,9 @@
 // The characters of identifiers and symbols, independent of the locale.
 #pragma once
 
-namespace lode {
+#include <lode/base/api.hpp>
+
+namespace LODE_NAMESPACE {
 
 constexpr bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
@@ -17,4 +19,4 @@ constexpr bool is_symbol_character(char c) noexcept {
     return is_identifier_character(c) || c == '$';
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 std::string_view severity_name(Diagnostic::Severity severity) noexcept {
@@ -129,4 +129,4 @@ Result<Image> Image::from_ptx(std::string text, std::string name) {
     return image;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::string_view to_string(LogLevel level) noexcept {
     switch (level) {
@@ -28,4 +28,4 @@ void Log::write(LogLevel level, std::string_view line) const noexcept {
     }
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <string>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Only ASCII letters change, whatever the locale.
 constexpr char lower_case(char c) noexcept {
@@ -17,4 +19,4 @@ inline std::string lower_case(std::string_view text) {
     return lower;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

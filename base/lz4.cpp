@@ -1,6 +1,6 @@
 #include "base/lz4.hpp"
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::size_t longest_short_length = 15;  // In half a byte; more bytes follow.
@@ -77,4 +77,4 @@ std::optional<std::vector<std::byte>> decompress_lz4(std::span<const std::byte> 
     return plain;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Whether a byte continues a character of UTF-8.
@@ -137,4 +137,4 @@ std::string did_you_mean(std::string_view suggestion) {
     return suggestion.empty() ? "" : fmt::format(" Did you mean '{}'?", suggestion);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

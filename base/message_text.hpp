@@ -1,12 +1,14 @@
 // Parts of messages whose length is bounded, whatever they quote or list.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// How many characters of a name or text a message quotes, and how many entries it lists.
 inline constexpr std::size_t most_quoted = 160;
@@ -44,4 +46,4 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// " Did you mean 'x'?", or nothing for an empty suggestion.
 [[nodiscard]] std::string did_you_mean(std::string_view suggestion);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::size_t kib = 1024;
@@ -212,4 +212,4 @@ Result<int> best_block_size(const MultiprocessorLimits& limits, BlockNeeds needs
     return best;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

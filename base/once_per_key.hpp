@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Runs at most one computation per key at a time, outside every lock.
 ///
@@ -117,4 +117,4 @@ private:
     std::map<Key, std::shared_ptr<Flight>> flights_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

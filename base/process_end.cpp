@@ -10,7 +10,7 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constinit std::atomic<int> uses = 0;
@@ -101,4 +101,4 @@ tl::unexpected<Error> fail_at_process_end() {
                 "The process is ending, so nothing is compiled or linked any more.");
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

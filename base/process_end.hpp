@@ -7,7 +7,7 @@
 
 #include <lode/base/error.hpp>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether exit() has begun. Loops that wait ask it, and give up.
 [[nodiscard]] bool is_process_ending() noexcept;
@@ -46,4 +46,4 @@ private:
 /// The error of an operation that can't begin.
 [[nodiscard]] tl::unexpected<Error> fail_at_process_end();
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -3,7 +3,7 @@
 
 #include <lode/base/image.hpp>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct PtxRelease {
     int cuda_version;
@@ -19,4 +19,4 @@ inline constexpr PtxRelease ptx_releases[] = {
     {12070, {8, 6}}, {12080, {8, 7}}, {12090, {8, 8}}, {13000, {9, 0}}, {13010, {9, 1}},
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <unordered_set>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Marks the characters of names, directives and numbers.
@@ -269,4 +269,4 @@ bool begins_as_ptx(std::string_view text) {
     return Scanner(text).next() == ".version";
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

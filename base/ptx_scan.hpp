@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The .target of a PTX text as a virtual architecture; nullopt if there is no readable one.
 std::optional<Arch> ptx_target_of(std::string_view ptx);
@@ -25,4 +25,4 @@ std::string quoted_file_of_ptx(std::string_view ptx);
 /// Whether a text begins with .version: the driver identifies PTX by it.
 bool begins_as_ptx(std::string_view text);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,13 +5,18 @@
 #include "base/stand_in.hpp"
 #include "base/try.hpp"
 
+#include <algorithm>
+#include <span>
 #include <system_error>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
 
-namespace lode {
+/// <lode/base/package.h> defines it in the host's own objects, or nothing does.
+extern "C" __attribute__((weak, visibility("hidden"))) const char* lode_package;
+
+namespace LODE_NAMESPACE {
 namespace {
 
 bool is_open(const std::string& name) noexcept {
@@ -30,9 +35,35 @@ bool is_stand_in(void* handle) noexcept {
     return ::dlsym(handle, stand_in_symbol) != nullptr;
 }
 
+/// Whether the kernel started a loader for this program.
+bool is_dynamic_program() noexcept {
+    const auto examine = [](dl_phdr_info* program, std::size_t /*size*/, void* found) {
+        const std::span headers(program->dlpi_phdr, program->dlpi_phnum);
+        *static_cast<bool*>(found) = std::ranges::any_of(
+            headers, [](const ElfW(Phdr) & header) { return header.p_type == PT_INTERP; });
+        return 1;  // The program is first; its libraries don't matter.
+    };
+    static const bool answer = [&] {
+        bool found = false;
+        ::dl_iterate_phdr(examine, &found);
+        return found;
+    }();
+    return answer;
+}
+
 }  // namespace
 
+Status require_dynamic_program(Errc code, std::string_view what) {
+    if (is_dynamic_program()) return {};
+    return fail(code,
+                fmt::format("{} can't be opened, because this program is linked with -static "
+                            "and has no loader for shared libraries. Link it without -static; "
+                            "-static-libstdc++ and -static-libgcc are possible.",
+                            what));
+}
+
 Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
+    LODE_TRY(require_dynamic_program(Errc::not_found, path.string()));
     const bool is_new = !is_open(path.string());
     LODE_TRY_ASSIGN(void* handle, open_named(path.string()));
     if (is_stand_in(handle)) {
@@ -118,4 +149,12 @@ std::filesystem::path build_tree() {
     return {};
 }
 
-}  // namespace lode
+std::filesystem::path package_programs_folder() {
+    if (&lode_package == nullptr) return {};
+    const std::filesystem::path header = lode_package;
+    // A compiler that was given a relative include folder names the header relative to its own.
+    if (!header.is_absolute()) return {};
+    return (header.parent_path() / LODE_PROGRAMS_FROM_HEADER).lexically_normal();
+}
+
+}  // namespace LODE_NAMESPACE

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// An opened shared library. Never closed: CUDA's libraries have threads and atexit handlers that
 /// outlive any handle of ours. Copies share it. Thread-safe.
@@ -69,6 +69,10 @@ private:
     std::string missing_;
 };
 
+/// Fails with `code` in a program that is linked with -static: there, dlopen brings a second C
+/// library, whose threads and memory the program doesn't share. `what` is what it can't open.
+[[nodiscard]] Status require_dynamic_program(Errc code, std::string_view what);
+
 /// One candidate location of a library.
 struct LibraryPlace {
     std::string why;                  ///< "LODE_NVRTC", "CUDA_HOME", "the loader's path", …
@@ -106,4 +110,8 @@ std::filesystem::path folder_of_this_code();
 /// neither is in one.
 std::filesystem::path build_tree();
 
-}  // namespace lode
+/// The folder of programs of the installed package whose static library this code is; empty when
+/// the host wasn't compiled with the package's definition (<lode/base/package.h>).
+std::filesystem::path package_programs_folder();
+
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,9 @@
 // path of such a library leads to a stand-in; lode itself goes on to use the original.
 #pragma once
 
-namespace lode {
+#include <lode/base/api.hpp>
+
+namespace LODE_NAMESPACE {
 
 /// The symbol by which a library says that it is a stand-in.
 inline constexpr char stand_in_symbol[] = "lode_stand_in";
@@ -12,4 +14,4 @@ inline constexpr char stand_in_symbol[] = "lode_stand_in";
 /// Only liblode_redirect.so knows it; without that, dlopen fails.
 inline constexpr char original_prefix[] = "lode-original-";
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct TaskQueue::Shared {
     std::mutex mutex;
@@ -107,4 +107,4 @@ void TaskQueue::start_thread(bool only_quick) {
     }
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -1,6 +1,8 @@
 // TaskQueue: threads that run tasks, in two lanes.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,7 +12,7 @@
 
 #include <sys/types.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Threads start when tasks arrive. Quick tasks start in the order of their arrival and before slow
 /// ones; a few threads take only quick ones, so that these never wait for slow ones to end, and one
@@ -45,4 +47,4 @@ private:
     pid_t process_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using namespace std::string_view_literals;
@@ -37,4 +37,4 @@ Status check_encoding(std::string_view text, std::string_view name, Errc code) {
                                   name, encoding));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The size of UTF-8's byte order mark at the start of a text; 0 if it has none.
 std::size_t byte_order_mark_size(std::string_view text) noexcept;
@@ -15,4 +15,4 @@ std::size_t byte_order_mark_size(std::string_view text) noexcept;
 /// byte order mark, or with two printable characters of two bytes each.
 [[nodiscard]] Status check_encoding(std::string_view text, std::string_view name, Errc code);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

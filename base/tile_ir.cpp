@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::optional<int> tile_ir_version(std::span<const std::byte> bytes) noexcept {
     constexpr char magic[] = "\x7fTileIR";  // With its NUL.
@@ -12,4 +12,4 @@ std::optional<int> tile_ir_version(std::span<const std::byte> bytes) noexcept {
            10 * std::to_integer<int>(bytes[sizeof(magic) + 1]);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

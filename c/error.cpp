@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::c {
+namespace LODE_NAMESPACE::c {
 namespace {
 
 /// The thread's last error. Without memory for it, only the status and a static text.
@@ -67,7 +67,7 @@ Status check_size(const char* type, const void* given, std::size_t size, std::si
     return {};
 }
 
-}  // namespace lode::c
+}  // namespace LODE_NAMESPACE::c
 
 using lode::c::last;
 

@@ -56,7 +56,7 @@ struct lode_event {
     lode::Event event;
 };
 
-namespace lode::c {
+namespace LODE_NAMESPACE::c {
 
 /// Keeps an error as the thread's last one. Returns its status.
 lode_status keep(Error error) noexcept;
@@ -113,4 +113,4 @@ template <class T>
     return {};
 }
 
-}  // namespace lode::c
+}  // namespace LODE_NAMESPACE::c

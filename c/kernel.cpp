@@ -12,7 +12,7 @@ using lode::c::read_struct;
 using lode::c::require;
 using lode::c::write_struct;
 
-namespace lode::c {
+namespace LODE_NAMESPACE::c {
 
 lode_kernel* new_kernel(UntypedKernel kernel, Device device) {
     auto slots = kernel.parameters();
@@ -21,7 +21,7 @@ lode_kernel* new_kernel(UntypedKernel kernel, Device device) {
     return new lode_kernel{std::move(kernel), std::move(device), std::move(parameters)};
 }
 
-}  // namespace lode::c
+}  // namespace LODE_NAMESPACE::c
 
 namespace {
 

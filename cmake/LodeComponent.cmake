@@ -72,7 +72,12 @@ function(lode_add_component)
                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${component_PUBLIC} PRIVATE ${component_PRIVATE})
-    target_compile_definitions(${target} PRIVATE LODE_SHARED)
+    # Also for programs of this repository that link the components of the shared library.
+    if(BUILD_SHARED_LIBS)
+        target_compile_definitions(${target} PUBLIC LODE_SHARED)
+    else()
+        target_compile_definitions(${target} PRIVATE LODE_EXPORTS)
+    endif()
     # Exported functions may be inlined into their callers.
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     target_link_options(${target} INTERFACE

@@ -47,7 +47,8 @@ set(LODE_IS_SHARED "${BUILD_SHARED_LIBS}")
 configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/lodeConfig.cmake.in" "${PROJECT_BINARY_DIR}/lodeConfig.cmake"
     INSTALL_DESTINATION "${_lode_package_dir}"
-    PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_LIBEXECDIR
+    PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
+              CMAKE_INSTALL_LIBEXECDIR
     NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a minor version may break hosts.
 write_basic_package_version_file(
@@ -67,9 +68,16 @@ if(BUILD_SHARED_LIBS)
     set(LODE_PC_FLAGS " -DLODE_SHARED")
     set(LODE_PC_LIBRARIES "-llode")
 else()
+    # The path of the header that says so: a string would lose its quotation marks in a shell.
+    set(LODE_PC_FLAGS " -DLODE_PACKAGE=__FILE__")
+    set(_lode_archives "")
     foreach(component IN ITEMS c runtime jit base)
         string(APPEND LODE_PC_LIBRARIES "-llode_${component} ")
+        list(APPEND _lode_archives "liblode_${component}.a")
     endforeach()
+    # A plug-in doesn't export them.
+    list(JOIN _lode_archives ":" _lode_archives)
+    string(PREPEND LODE_PC_LIBRARIES "-Wl,--exclude-libs,${_lode_archives} ")
     get_property(_lode_libraries GLOBAL PROPERTY LODE_COMPONENT_LIBRARIES)
     list(REMOVE_DUPLICATES _lode_libraries)
     foreach(library IN LISTS _lode_libraries)
@@ -80,8 +88,7 @@ else()
             endif()
         endif()
     endforeach()
-    # The software device is opened by its name.
-    string(APPEND LODE_PC_LIBRARIES "-pthread ${CMAKE_DL_LIBS} -Wl,-rpath,\${libdir}/lode")
+    string(APPEND LODE_PC_LIBRARIES "-pthread ${CMAKE_DL_LIBS} ")
     string(REPLACE " dl " " -ldl " LODE_PC_LIBRARIES "${LODE_PC_LIBRARIES}")
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"

@@ -26,6 +26,14 @@ foreach(component IN LISTS _lode_components)
     target_sources(lode_shared PRIVATE $<TARGET_OBJECTS:${component}>)
 endforeach()
 set(LODE_SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# As in <lode/base/api.hpp>.
+set(_lode_definition LODE_SHARED)
+set(LODE_INLINE_NAMESPACE v${LODE_SOVERSION})
+if(NOT BUILD_SHARED_LIBS) # For tests, from the objects of the static library.
+    set(_lode_definition LODE_EXPORTS)
+    set(LODE_INLINE_NAMESPACE v${PROJECT_VERSION})
+endif()
+string(REPLACE "." "_" LODE_INLINE_NAMESPACE ${LODE_INLINE_NAMESPACE})
 set(_lode_map "${PROJECT_BINARY_DIR}/liblode.map")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/liblode.map.in" "${_lode_map}" @ONLY)
 set_target_properties(
@@ -39,7 +47,7 @@ set_target_properties(
 target_include_directories(
     lode_shared PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_definitions(lode_shared INTERFACE LODE_SHARED)
+target_compile_definitions(lode_shared INTERFACE ${_lode_definition})
 target_link_libraries(lode_shared PUBLIC tl::expected PRIVATE ${_lode_files})
 target_link_options(lode_shared PRIVATE "LINKER:--version-script=${_lode_map}"
                     LINKER:-Bsymbolic-functions)

@@ -2,6 +2,8 @@
 // workers.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 using Bytes = std::vector<std::byte>;
 
@@ -113,4 +115,4 @@ private:
     bool ok_ = true;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

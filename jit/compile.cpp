@@ -27,7 +27,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
@@ -357,4 +357,4 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     return image;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

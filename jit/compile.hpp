@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace pch {
 class Precompiler;
@@ -68,4 +68,4 @@ bool note_texts(CompileFiles& files, std::string_view code, const CompileOptions
 /// Wraps a PTX source in an Image; needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

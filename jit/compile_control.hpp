@@ -8,7 +8,7 @@
 
 #include <functional>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Not part of what a compilation's result depends on. A plain value.
 struct CompileControl {
@@ -31,4 +31,4 @@ struct CompileControl {
     return fail(Errc::cancelled, "Compiling '" + source + "' was cancelled.");
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// "the first error as file:line:column: text, and how many".
@@ -130,4 +130,4 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
     return failure;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -11,7 +11,7 @@
 
 #include <nvrtc.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The error of a job that ended with `result` and the log. `ptx_alone` compiles the source without
 /// name expressions and machine code, and returns an empty text if that fails, too.
@@ -24,4 +24,4 @@ namespace lode {
 /// The error of a source whose line information would name `path`.
 [[nodiscard]] tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// One compilation in progress: the inputs of every step.
 struct Job {
@@ -33,4 +33,4 @@ struct Job {
     }
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

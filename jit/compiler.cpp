@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct Compiler::State {
     explicit State(CompilerSearch search) : nvrtc(std::move(search)) {}
@@ -42,4 +42,4 @@ Result<Image> Compiler::compile(const Source& source, const Arch& arch,
     return compile_with(*nvrtc, source, arch, options, name_expressions);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Compilers descend by recursion. Only what is used becomes memory.
@@ -166,4 +166,4 @@ Status on_compiler_thread(const std::function<void()>& body) {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

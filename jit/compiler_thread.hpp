@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Runs `body` on a thread of its own and waits for it, so that nothing of the caller's thread
 /// reaches a compiler: the size of its stack (here 64 MiB), its locale ("C"), its rounding mode,
@@ -13,4 +13,4 @@ namespace lode {
 /// out_of_memory if the thread can't be started.
 [[nodiscard]] Status on_compiler_thread(const std::function<void()>& body);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

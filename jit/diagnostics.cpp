@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using Severity = Diagnostic::Severity;
@@ -149,4 +149,4 @@ std::vector<Diagnostic> parse_diagnostics(std::string_view log) {
     return diagnostics;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

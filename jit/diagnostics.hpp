@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Parses all messages of a log: the front end's "file(line): error #n: text" with its caret and
 /// instantiation lines, "Command-line error", "nvrtc: error", and ptxas's own forms. A message
@@ -14,4 +14,4 @@ namespace lode {
 /// belong to no message are left out. The column counts bytes, from 1.
 std::vector<Diagnostic> parse_diagnostics(std::string_view log);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 // The C interface of nvFatbin, unchanged since its first release, 12.4.
@@ -84,6 +84,7 @@ std::vector<LibraryPlace> fatbin_library_places(const FatbinWriterSearch& search
 }
 
 Result<OpenedFatbinLibrary> open_fatbin_library(const FatbinWriterSearch& search) {
+    LODE_TRY(require_dynamic_program(Errc::not_found, "nvFatbin"));
     OpenedFatbinLibrary opened;
     for (const auto& place : fatbin_library_places(search)) {
         LibrarySearch found = open_first({place});
@@ -220,4 +221,4 @@ Result<std::vector<std::byte>> FatbinWriter::write(std::span<const Image> images
     return scope.finish();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

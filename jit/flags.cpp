@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Extra flags of NVRTC after which later compilations give what they give in a new process,
@@ -75,4 +75,4 @@ bool leaves_traces(const LinkOptions& options) {
     return options.optimization_level == 0 || !are_among(traceless_link_flags, options.extra_flags);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

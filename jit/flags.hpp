@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The flags that depend on the machine, not on the user's options: the target, and switches that
 /// keep NVRTC from changing the stack limit of the process and from caching by itself.
@@ -28,4 +28,4 @@ inline constexpr std::string_view trace_reason =
 /// The same of a link: nvJitLink keeps the level of -O0.
 [[nodiscard]] bool leaves_traces(const LinkOptions& options);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 void write(ByteWriter& out, const KernelResources& resources) {
@@ -117,4 +117,4 @@ bool parse_messages(std::span<const std::byte> bytes, Image& image) {
     return in.ended();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Lowered names, kernel signatures and resource reports.
 [[nodiscard]] Bytes format_symbols(const Image& image);
@@ -19,4 +19,4 @@ namespace lode {
 /// Fills in what format_messages() wrote. Accepts any bytes; false if they are damaged.
 [[nodiscard]] bool parse_messages(std::span<const std::byte> bytes, Image& image);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Result<std::vector<Image>> images_of_bytes(std::span<const std::byte> bytes,
                                            const std::string& name) {
@@ -47,4 +47,4 @@ Result<std::vector<Image>> images_of_file(const std::filesystem::path& path) {
     return images_of_bytes(bytes, path.filename().string());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

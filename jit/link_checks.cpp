@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::link {
+namespace LODE_NAMESPACE::link {
 namespace {
 
 /// The names in single quotes that follow a phrase in the linker's text, without duplicates.
@@ -117,4 +117,4 @@ std::vector<std::byte> terminated(const LinkInput& input) {
     return bytes;
 }
 
-}  // namespace lode::link
+}  // namespace LODE_NAMESPACE::link

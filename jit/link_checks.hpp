@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::link {
+namespace LODE_NAMESPACE::link {
 
 /// Checks that there are inputs, that the target can run each, and that no two inputs in PTX or
 /// machine code define the same symbol: nvJitLink would keep one of the definitions and print a
@@ -31,4 +31,4 @@ void describe(const LinkInput& input, Image& linked);
 /// A final NUL for PTX; the bytes unchanged for other formats.
 [[nodiscard]] std::vector<std::byte> terminated(const LinkInput& input);
 
-}  // namespace lode::link
+}  // namespace LODE_NAMESPACE::link

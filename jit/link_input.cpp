@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::string_view archive_magic = "!<arch>\n";
@@ -137,4 +137,4 @@ Result<LinkInput> LinkInput::device_runtime() {
                             file_name, fmt::join(tried, "\n  ")));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// PTX as the result needs LTO-IR in every input.
@@ -106,4 +106,4 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
     return std::move(answer.image);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

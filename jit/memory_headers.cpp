@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// The folders of a tree's files, each with its closing slash; "" is the root.
@@ -101,4 +101,4 @@ std::vector<VirtualFolder> MemoryHeaders::folders() const {
     return folders;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

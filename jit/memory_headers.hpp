@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A text as it stands between the quotes of a string literal.
 [[nodiscard]] std::string escaped_for_literal(std::string_view text);
@@ -53,4 +53,4 @@ private:
     VirtualFiles shims_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

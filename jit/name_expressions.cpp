@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// The pseudo file from which NVRTC reads name expressions.
@@ -177,4 +177,4 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
     return fail(Errc::not_found, std::move(message), {}, std::move(log));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

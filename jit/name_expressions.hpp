@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The expressions that a failed compilation's diagnostics complain about, in the caller's order.
 /// Empty if the source itself is wrong, or if no name is wrong.
@@ -26,4 +26,4 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
                                      std::span<const Diagnostic> diagnostics,
                                      std::string_view source_name, std::string log);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using Options = CompileOptions;
@@ -118,7 +118,7 @@ constexpr std::string_view deprecation_error =
 
 // -- The table: the order is that of `nvcc --help` -----------------------------------------------
 
-constexpr NvccFlag table[] = {
+constexpr NvccFlag flag_table[] = {
     {"cuda", "", Value::none, Use::refused, phase},
     {"cubin", "", Value::none, Use::refused, phase},
     {"fatbin", "", Value::none, Use::refused, "use lode::FatbinWriter"},
@@ -309,7 +309,7 @@ constexpr NvccFlag table[] = {
 }  // namespace
 
 std::span<const NvccFlag> nvcc_flags() {
-    return table;
+    return flag_table;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A row of the table: a flag, or one value of a flag.
 struct NvccFlag {
@@ -65,4 +65,4 @@ tl::expected<std::vector<std::string>, std::string> spelled_for_nvrtc(const Read
 /// neither is known.
 std::string unknown_flag_hint(std::string_view message);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -24,7 +24,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
-namespace lode::nvjitlink {
+namespace LODE_NAMESPACE::nvjitlink {
 namespace {
 
 /// Loads all entry points; returns the name of the first missing one, or empty.
@@ -264,9 +264,10 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
 }  // namespace
 
 Result<Library> open(const LinkerSearch& search) {
+    LODE_TRY(require_dynamic_program(Errc::not_found, "nvJitLink"));
     Result<Library> opened;
     LODE_TRY(on_compiler_thread([&] { opened = open_on_thread(search); }));
     return opened;
 }
 
-}  // namespace lode::nvjitlink
+}  // namespace LODE_NAMESPACE::nvjitlink

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::nvjitlink {
+namespace LODE_NAMESPACE::nvjitlink {
 
 // The C interface of nvJitLink, unchanged since 12.0. Declared here because a toolkit's nvJitLink.h
 // binds every name to that toolkit's version. Source: nvJitLink.h of CUDA 13.0.
@@ -64,4 +64,4 @@ struct Library {
                                  const Arch& target, const LinkOptions& options,
                                  FileAccesses& accesses);
 
-}  // namespace lode::nvjitlink
+}  // namespace LODE_NAMESPACE::nvjitlink

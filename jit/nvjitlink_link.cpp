@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::nvjitlink {
+namespace LODE_NAMESPACE::nvjitlink {
 namespace {
 
 /// Destroys the native link on every exit path.
@@ -142,4 +142,4 @@ Result<Image> link(const Library& library, std::span<const LinkInput> inputs, co
     return image;
 }
 
-}  // namespace lode::nvjitlink
+}  // namespace LODE_NAMESPACE::nvjitlink

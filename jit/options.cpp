@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int most_registers = 255;
@@ -201,4 +201,4 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     return flags;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

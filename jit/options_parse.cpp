@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using Use = NvccFlag::Use;
@@ -258,4 +258,4 @@ Result<CompileOptions> CompileOptions::parse(std::span<const std::string> flags)
     return Parser(flags).parse();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What standard_of() accepts; also with "c++" in front.
 inline constexpr std::string_view standards_text = "11, 14, 17, 20";
@@ -17,4 +17,4 @@ std::optional<Standard> standard_of(std::string_view text);
 /// Parses "NAME", "NAME=VALUE" or "NAME(PARAMETERS)=VALUE"; the name isn't checked.
 Definition definition_of(std::string_view text);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

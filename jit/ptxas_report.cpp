@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// The part between the first two apostrophes.
@@ -119,4 +119,4 @@ SplitLog split_ptxas_report(std::string_view log) {
     return split;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A log in two parts.
 struct SplitLog {
@@ -19,4 +19,4 @@ struct SplitLog {
 /// ptxas, e.g. "Potential Performance Loss", stay with the messages.
 SplitLog split_ptxas_report(std::string_view log);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
                                   FileAccesses& files) {
@@ -28,4 +28,4 @@ std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& op
     return chosen;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

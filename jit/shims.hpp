@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// All shims, by name. The C headers and their C++ spellings are lode's own and small; the C++
 /// library's headers include libcu++'s counterpart and put it in namespace std. Static storage.
@@ -22,4 +22,4 @@ std::span<const HeaderView> shims() noexcept;
 std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
                                   FileAccesses& files);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

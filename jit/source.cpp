@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Source Source::file(const std::filesystem::path& path) {
     const auto language = path.extension() == ".ptx" ? Language::ptx : Language::cuda;
@@ -39,4 +39,4 @@ Source Source::pinned(std::string code) const {
     return source;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::map<std::string, const Header*> headers_by_path(const std::vector<Header>& headers) {
     std::map<std::string, const Header*> paths;
@@ -32,4 +32,4 @@ std::string with_given_names(std::string log, const SourceFiles& files, const st
     return log;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

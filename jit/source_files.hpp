@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The files of one compilation's texts in memory. Line information names them; messages don't.
 struct SourceFiles {
@@ -29,4 +29,4 @@ struct SourceFiles {
                                            const std::string& source,
                                            const std::vector<Header>& headers);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

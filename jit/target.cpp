@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int first_with_families = 12090;
@@ -234,4 +234,4 @@ Result<Target> choose_target(ComputeCapability device, std::span<const ComputeCa
     return choose_target({.device = device, .supported = supported, .suffix = policy});
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

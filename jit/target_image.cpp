@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Best first.
@@ -194,4 +194,4 @@ Result<ImageChoice> choose_image(ComputeCapability device, std::span<const Image
     return choosing.finish();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::target_rules {
+namespace LODE_NAMESPACE::target_rules {
 namespace {
 
 constexpr int release_of_major(int cuda_version) noexcept {
@@ -90,4 +90,4 @@ std::string driver_text(const ToolProperties& tools) {
     return "a driver of CUDA " + cuda_version_text(tools.driver_version);
 }
 
-}  // namespace lode::target_rules
+}  // namespace LODE_NAMESPACE::target_rules

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace lode::target_rules {
+namespace LODE_NAMESPACE::target_rules {
 
 /// Machine code of a toolkit (0: unknown) on the driver.
 std::optional<std::string> refuses_cubin(int toolkit_version, const ToolProperties& tools);
@@ -31,4 +31,4 @@ std::string cure_for_ptx(int needs, const ToolProperties& tools);
 /// "a driver of CUDA 12.2", or "a driver of unknown version".
 std::string driver_text(const ToolProperties& tools);
 
-}  // namespace lode::target_rules
+}  // namespace LODE_NAMESPACE::target_rules

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 struct DeviceRelease {
@@ -60,4 +60,4 @@ std::optional<ToolkitRange> toolkits_for(ComputeCapability cc) noexcept {
     return found->toolkits;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

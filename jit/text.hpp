@@ -1,12 +1,14 @@
 // Helpers for parsing the compiler's texts.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Removes the first line from `text` and returns it without its line end.
 inline std::string_view take_line(std::string_view& text) noexcept {
@@ -42,4 +44,4 @@ std::optional<Number> take_number(std::string_view& text) noexcept {
     return number;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

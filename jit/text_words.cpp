@@ -6,7 +6,7 @@
 #include <iterator>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Calls `use` for each identifier of a text. Numbers, which may contain letters, are none.
@@ -104,4 +104,4 @@ bool WordPieces::can_form_any(std::span<const std::string_view> words) const {
            });
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

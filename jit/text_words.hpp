@@ -1,13 +1,15 @@
 // What the tokens of a translation unit can form: the compiler's macros for the time and for paths.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What puts the time into code.
 inline constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
@@ -46,4 +48,4 @@ private:
     std::set<std::string, std::less<>> pieces_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 bool has_any(std::string_view text, std::span<const std::string> words) {
@@ -125,4 +125,4 @@ bool TranslationUnit::may_join_questions() const {
     return pieces_.can_join_any(question_words);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether a request itself mentions the time, in its source, definitions, names or headers in
 /// memory.
@@ -49,4 +49,4 @@ private:
     WordPieces pieces_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

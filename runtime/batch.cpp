@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct Batch::State {
     struct Request {
@@ -163,4 +163,4 @@ void Batch::cancel() {
         made->cancel();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// A UUID's digits without "GPU-" or "MIG-": the driver doesn't say which of the two it is.
@@ -255,4 +255,4 @@ Result<std::vector<UntypedKernel>> load_on(std::span<const Device> devices, cons
     return kernels;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -60,4 +60,4 @@ Result<ContextScope> ContextScope::enter(const Device& device) {
     return ContextScope(device.state());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 const DeviceProperties& Device::properties() const noexcept {
     return state_->properties;
@@ -140,4 +140,4 @@ Result<NativeContext> Device::primary_context() const {
     return state_->context();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr DeviceAttributeInfo attribute_table[] = {
@@ -81,4 +81,4 @@ Result<int> device_attribute(const Device& device, std::string_view name) {
     return fail(Errc::not_found, fmt::format("No device attribute is named '{}'.", name));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 Result<int> read_attribute(const DriverState& driver, CUdevice device,
                            CUdevice_attribute attribute) {
@@ -64,4 +64,4 @@ Status require_access(const DeviceState& device, const DeviceState& owner) {
                                                  device.describe(), owner.describe()));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

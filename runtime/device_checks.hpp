@@ -9,7 +9,7 @@
 
 #include <cuda.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The value of a device attribute.
 [[nodiscard]] Result<int> read_attribute(const DriverState& driver, CUdevice device,
@@ -37,4 +37,4 @@ namespace lode::detail {
 /// not_supported unless they could.
 [[nodiscard]] Status require_access(const DeviceState& device, const DeviceState& owner);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// The user neither waits for these compilations nor asked for them.
@@ -89,4 +89,4 @@ std::optional<std::string> DeviceLines::compile(CompileRequest request) const {
     return std::nullopt;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Remembers what images were compiled from. Where the software device has to name a place in code
 /// without line information, the same request is compiled again with it: neither key, record,
@@ -55,4 +55,4 @@ private:
     std::deque<Entry> entries_;  ///< The newest comes last.
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

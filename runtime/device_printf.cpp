@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 /// One capture. The emulator's library is never unloaded, so its function stays valid.
@@ -53,4 +53,4 @@ DevicePrintf::~DevicePrintf() = default;
 DevicePrintf::DevicePrintf(DevicePrintf&& other) noexcept = default;
 DevicePrintf& DevicePrintf::operator=(DevicePrintf&& other) noexcept = default;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -164,4 +164,4 @@ double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) noexcept
            transfers_per_clock;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,9 +5,9 @@
 
 #include <lode/runtime/device.hpp>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Reads all DeviceProperties of the device with this ordinal. Needs no context.
 [[nodiscard]] Result<DeviceProperties> read_properties(const DriverState& driver, int ordinal);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// Whether a call may fail like this because its objects went with an earlier context.
@@ -263,4 +263,4 @@ std::string StreamState::last_launch() const {
     return describe(*reinterpret_cast<const std::string*>(last), {gx, gy, gz}, {bx, by, bz});
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

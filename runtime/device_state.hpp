@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct LibraryState;
 
@@ -234,4 +234,4 @@ void destroy_in_context(DeviceState& device, const EntryPoint<Function>& entry,
     device.report_destroy(table.cuCtxPopCurrent.name, table.cuCtxPopCurrent(&popped));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

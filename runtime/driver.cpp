@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 DriverState::~DriverState() {
@@ -173,6 +173,9 @@ Result<Driver> Driver::open(const DriverSearch& search) {
 }
 
 Result<Driver> Driver::open_searched(const DriverSearch& search) {
+    LODE_TRY(require_dynamic_program(Errc::driver_missing, is_emulator_wanted(search)
+                                                               ? "The software device"
+                                                               : "A CUDA driver"));
     const LibrarySearch found = open_first(places_of(search));
     if (!found.library && is_emulator_wanted(search)) {
         return fail(Errc::driver_missing,
@@ -265,4 +268,4 @@ int Driver::device_count() const noexcept {
     return state_->device_count;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -16,7 +16,7 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::string_view linking = "Linking with the driver";
@@ -168,4 +168,4 @@ Result<Image> link_with_driver(const Device& device, std::span<const LinkInput> 
     return linked;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

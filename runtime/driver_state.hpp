@@ -14,7 +14,7 @@
 
 #include <sys/types.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// An initialised driver. Immutable once opened.
 struct DriverState {
@@ -67,4 +67,4 @@ struct DriverState {
     void report_destroy(std::string_view call, CUresult result) const noexcept;
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

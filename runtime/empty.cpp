@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 tl::unexpected<Error> fail_empty(std::string_view what) {
     return fail(
@@ -10,4 +10,4 @@ tl::unexpected<Error> fail_empty(std::string_view what) {
         fmt::format("The {} is empty: it was default-constructed, moved from or released.", what));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

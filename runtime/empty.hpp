@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// A value that is never destroyed, so objects may refer to it until the process ends.
 template <class T>
@@ -23,4 +23,4 @@ struct StreamState;
 /// "The stream is empty: …", for a call that needs a non-empty object.
 [[nodiscard]] tl::unexpected<Error> fail_empty(std::string_view what);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -3,7 +3,7 @@
 
 #include <lode/runtime/stream.hpp>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void EventTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -44,4 +44,4 @@ Result<float> Event::elapsed_ms_since(const Event& start) const {
     return milliseconds;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 void call_logged(const std::function<void()>& function, const Log& log,
                  std::string_view what) noexcept {
@@ -67,4 +67,4 @@ std::function<void()> HostCalls::take(HostCall& call) noexcept {
     return std::exchange(call.function, nullptr);
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 class HostCalls;
 
@@ -56,4 +56,4 @@ private:
     std::list<std::unique_ptr<HostCall>> calls_;
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

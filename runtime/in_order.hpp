@@ -5,7 +5,7 @@
 
 #include <lode/runtime/stream.hpp>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Runs a copy or fill on the legacy default stream, after all work already submitted to the device
 /// and before all work submitted later.
@@ -33,4 +33,4 @@ template <class Now, class Later, class... Arguments>
     return in_order_with_everything(device, [&] { return device.call(now, arguments...); });
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -10,7 +10,7 @@
 
 #include <cuda.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The driver's option arrays: names, and values that are numbers cast to pointers.
 class JitOptions {
@@ -65,4 +65,4 @@ private:
     std::vector<void*> values_;
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

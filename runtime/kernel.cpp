@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -314,4 +314,4 @@ Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) 
     return block;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Success if the shape can be launched; opts in to its shared memory and its cluster.
@@ -123,4 +123,4 @@ Result<LaunchShape> suggest_launch(const UntypedKernel& kernel, std::uint64_t el
     return shape;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct KernelState : LaunchableKernel {
     CUkernel handle = nullptr;
@@ -54,4 +54,4 @@ struct KernelState : LaunchableKernel {
 /// that aren't portable. The shape must be within the limits.
 [[nodiscard]] Status check_features(const KernelState& kernel, const LaunchShape& shape);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

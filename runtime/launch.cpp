@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -304,4 +304,4 @@ Status PackedArguments::add_bytes(const void* value, std::size_t size, std::size
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

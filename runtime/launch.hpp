@@ -3,7 +3,7 @@
 
 #include "runtime/kernel_state.hpp"
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The inputs of one launch.
 struct Launch {
@@ -24,4 +24,4 @@ struct Launch {
 /// cuLaunchKernelEx if there is a configuration, and waiting if every launch waits.
 [[nodiscard]] Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

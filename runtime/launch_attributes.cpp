@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 constexpr ComputeCapability clusters_since{9, 0};
@@ -242,4 +242,4 @@ Status opt_in_to_large_clusters(const KernelState& kernel) {
     return success();
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

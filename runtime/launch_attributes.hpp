@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The driver's form of each value.
 [[nodiscard]] CUaccessPolicyWindow native_window(const AccessPolicyWindow& window) noexcept;
@@ -97,4 +97,4 @@ private:
 /// Allows clusters of a size that isn't portable, once per kernel.
 [[nodiscard]] Status opt_in_to_large_clusters(const KernelState& kernel);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// Each extent is at least 1 and at most its limit.
@@ -162,4 +162,4 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     return success();
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

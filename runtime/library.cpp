@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -232,4 +232,4 @@ NativeLibrary Library::native() const noexcept {
     return state_ ? state_->handle : nullptr;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 std::string LoadLog::text() const {
     std::string text(errors.data(), ::strnlen(errors.data(), errors.size()));
@@ -323,4 +323,4 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
     return library;  // Unreachable: the last form returns.
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

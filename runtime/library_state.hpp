@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The buffers that the driver's compiler and loader write to while loading and, with lazy loading,
 /// perhaps later; so they live as long as the library.
@@ -65,4 +65,4 @@ struct LibraryState {
 /// The kernels' symbols: from the driver if it can list them, else from the image's PTX.
 [[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

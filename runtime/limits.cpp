@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 struct LimitName {
@@ -97,4 +97,4 @@ Status reset_persisting_l2(const Device& device) {
     return detail::call_in_context(state, state.table().cuCtxResetPersistingL2Cache);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

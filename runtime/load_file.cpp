@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Result<Library> load_file(const Device& device, const std::filesystem::path& path,
                           const LoadOptions& options) {
@@ -36,4 +36,4 @@ Result<Library> load_file(const Device& device, const std::filesystem::path& pat
     return device.load(std::move(images[index]), options);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// The architecture and the options of a compilation for a device.
@@ -302,9 +302,9 @@ std::vector<Pending<UntypedKernel>> load_kernels_async(const std::shared_ptr<Dev
     return pending;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::vector<std::string> name_expressions_for(std::string_view kernel) {
     // A template's instance exists only if it is named when its source is compiled. It is better
@@ -313,4 +313,4 @@ std::vector<std::string> name_expressions_for(std::string_view kernel) {
     return {std::string(kernel)};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

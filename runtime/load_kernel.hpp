@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Adds to the error of a compilation what was compiled and for which device.
 [[nodiscard]] Error in_compile(Error error, const std::string& source, const DeviceState& device);
@@ -49,4 +49,4 @@ struct LoadedKernel {
     const std::shared_ptr<DeviceState>& device, Source source, std::vector<std::string> names,
     KernelOptions options);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 std::shared_ptr<const LibraryState> LoadedLibraries::find(const LoadedKey& key) const {
     const std::lock_guard guard(mutex_);
@@ -30,4 +30,4 @@ std::shared_ptr<const LibraryState> LoadedLibraries::add(
     return library;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

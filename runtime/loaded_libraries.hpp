@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct LibraryState;
 
@@ -43,4 +43,4 @@ private:
     std::map<Digest, std::vector<Entry>> entries_;  ///< By LoadedKey::entry.
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 namespace {
 
@@ -102,4 +102,4 @@ const UntypedKernel& kernel_of(const PreparedCall& prepared) noexcept {
     return state_of(prepared).kernel;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

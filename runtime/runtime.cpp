@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 struct RuntimeState {
@@ -129,4 +129,4 @@ const CachedCompiler& Runtime::compiler() const noexcept {
     return state_->compiler;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

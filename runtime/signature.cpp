@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 namespace {
 
@@ -139,4 +139,4 @@ Result<std::vector<ParameterSlot>> UntypedKernel::parameters() const {
     return state_->parameters;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

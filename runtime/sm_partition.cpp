@@ -10,7 +10,7 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 /// A green context.
@@ -128,4 +128,4 @@ Result<Stream> SmPartition::create_stream(const StreamOptions& options) const {
     return Stream(std::move(handle), std::make_unique<detail::StreamState>(device));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void StreamTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -113,4 +113,4 @@ NativeStream Stream::release() && noexcept {
     return emptied.handle_.release();
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 CUsynchronizationPolicy native_policy(SyncPolicy policy) noexcept {
@@ -151,4 +151,4 @@ Status copy_stream_attributes(StreamRef to, StreamRef from) {
                                   from.native());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

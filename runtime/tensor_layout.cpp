@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::size_t most_extents = 5;
@@ -265,4 +265,4 @@ Status check_tensor(const Im2colWideTensor& tensor) {
                         has_column ? tensor.pixels_per_column : 1);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

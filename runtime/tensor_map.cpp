@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr ComputeCapability first_with_tensor_maps{9, 0};
@@ -152,4 +152,4 @@ Status replace_address(const Device& device, TensorMap& map, NativeDevicePointer
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Result<Timer> Timer::create(const Device& device) {
     LODE_TRY_ASSIGN(Event begin, device.create_event());
@@ -45,4 +45,4 @@ std::string Throughput::to_string() const {
     return fmt::format("{:.1f} GB/s", bytes_per_second() / bytes_per_gigabyte);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

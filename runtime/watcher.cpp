@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// A loaded state of the source.
@@ -120,4 +120,4 @@ Pending<bool> Watcher::reload_async() const {
     return Pending<bool>(std::move(made), state_);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -21,10 +21,12 @@
 #ifndef LODE_LODE_H
 #define LODE_LODE_H
 
+#include <lode/base/package.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef LODE_SHARED
+#if defined(LODE_SHARED) || defined(LODE_EXPORTS)
 #define LODE_C_API __attribute__((visibility("default")))
 #else
 #define LODE_C_API

@@ -14,6 +14,7 @@
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
 #include <lode/base/occupancy.hpp>
+#include <lode/base/package.h>
 #include <lode/base/pending.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>

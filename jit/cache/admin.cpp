@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Whether the digest of a record's key text matches the record's name.
@@ -102,4 +102,4 @@ Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix
                                           all.size(), key_prefix));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// One record of a folder, read and verified.
 struct RecordProperties {
@@ -48,4 +48,4 @@ struct RecordProperties {
 /// The keys of all records of a kind, in no particular order. Errors: file_failed.
 [[nodiscard]] Result<std::vector<RecordKey>> keys_of(const DiskTier& tier, RecordKind kind);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 struct AsyncTasks::Shared {
     std::mutex mutex;
@@ -106,4 +106,4 @@ TaskQueue& AsyncTasks::queue() {
     return *queue_;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

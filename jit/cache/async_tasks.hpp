@@ -12,7 +12,7 @@
 #include <mutex>
 #include <optional>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe. May be destroyed by one of its tasks.
 class AsyncTasks {
@@ -43,4 +43,4 @@ private:
     std::optional<TaskQueue> queue_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct CachedCompiler::State::Job {
     CompileRequest request;
@@ -198,4 +198,4 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     return files;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

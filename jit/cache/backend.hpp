@@ -17,7 +17,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// One compilation, and where its file accesses are recorded.
 struct CompileTask {
@@ -61,4 +61,4 @@ public:
                                                                   const WorkerOptions& workers,
                                                                   pch::Settings pch, Log log);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace {
 
@@ -351,4 +351,4 @@ Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source
     return result;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

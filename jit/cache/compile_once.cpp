@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 using cache::KeyLock;
 
@@ -100,4 +100,4 @@ void CachedCompiler::State::count_remote_miss() {
     if (remote != nullptr && remote->is_usable()) ++storage_.counters.remote_misses;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

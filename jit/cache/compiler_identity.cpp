@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 bool is_unchanged(const CompilerFile& file) {
@@ -80,4 +80,4 @@ void CompilerIdentity::refresh() {
     keep(*std::move(properties), {RecordKind::toolchain, backend_.fingerprint()});
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -11,7 +11,7 @@
 #include <memory>
 #include <mutex>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe. Both arguments must outlive it.
 class CompilerIdentity {
@@ -34,4 +34,4 @@ private:
     std::shared_ptr<const KnownCompiler> known_;  ///< Guarded by mutex_; nullptr while unknown.
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace {
 
@@ -97,4 +97,4 @@ Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, co
     return explanation;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Parts of flags that make the linker or its assembler read or write a file, or measure time.
@@ -78,4 +78,4 @@ std::string uncacheable_link_reason(const LinkOptions& options) {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

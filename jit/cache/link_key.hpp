@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The key of an entry for a link: the linker's build, and everything that it is given. A link
 /// reads no file, so it has no headers.
@@ -19,4 +19,4 @@ Key link_key(const LinkerInfo& linker, std::span<const LinkInput> inputs, const 
 /// Why a link can't be cached: a flag that reads or writes a file. Empty when it can.
 std::string uncacheable_link_reason(const LinkOptions& options);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 CompileReport report_of_link(std::span<const LinkInput> inputs, const Arch& target) {
@@ -124,4 +124,4 @@ Result<CachedImage> CachedCompiler::State::link_and_publish(const LinkRequest& r
     return answer;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

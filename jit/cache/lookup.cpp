@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 tl::unexpected<CacheMiss> miss(MissReason reason, std::string detail = {}) {
@@ -165,4 +165,4 @@ std::optional<Error> Lookup::find_failure(const PreparedRequest& request) const 
     return kept->error;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// An entry that answers a request.
 struct Hit {
@@ -63,4 +63,4 @@ private:
     Storage& storage_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -24,7 +24,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Adds the stamp of a path; returns whether there is a regular file.
@@ -264,4 +264,4 @@ std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                           std::move(log));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -2,13 +2,15 @@
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
+#include <lode/base/api.hpp>
+
 #include <nvtx3/nvToolsExt.h>
 #define LODE_HAS_NVTX 1
 #else
 #define LODE_HAS_NVTX 0
 #endif
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Lasts from construction to destruction, on the calling thread. Without a profiler it costs a
 /// branch.
@@ -29,4 +31,4 @@ public:
     NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 template <class Value>
@@ -102,4 +102,4 @@ Result<CacheOptions> CacheOptions::from_environment() {
     return options;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

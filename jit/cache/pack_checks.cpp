@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// The records of a pack, or of a cache folder.
@@ -191,4 +191,4 @@ Result<TrustReport> check_trust(const std::filesystem::path& place, const Trust&
     return report;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// An entry that may go into a pack, with the manifest of its request if that has one.
@@ -328,4 +328,4 @@ Result<PackReport> merge_packs(std::span<const std::filesystem::path> packs,
     return write_pack(std::move(report), std::move(candidates), file, options.max_bytes);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

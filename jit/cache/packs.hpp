@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// An entry, for messages.
 struct PackedEntry {
@@ -126,4 +126,4 @@ struct TrustReport {
 [[nodiscard]] Result<TrustReport> check_trust(const std::filesystem::path& place,
                                               const Trust& trust);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 PrefetchReport CachedCompiler::prefetch(std::span<const CompileRequest> requests) const {
     return state_->prefetch(requests);
@@ -49,4 +49,4 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
     return report;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 Request PreparedRequest::request(const KnownCompiler& compiler) const {
     return {source, text, arch, options, names, compiler.info().name(), compiler.digest, folders};
@@ -53,4 +53,4 @@ Result<PreparedRequest> prepare(const Source& source, const std::string& text, c
     return prepared;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -16,7 +16,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A view: the caller's arguments must outlive it.
 struct PreparedRequest {
@@ -46,4 +46,4 @@ struct PreparedRequest {
                                               const std::optional<Jail>& jail,
                                               SourceFiles source_files);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& files,
@@ -99,4 +99,4 @@ void Publisher::withdraw(const CompileReport& report) const {
     storage_.remove({RecordKind::entry, report.key});
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

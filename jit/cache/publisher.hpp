@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Where a result was stored.
 struct Published {
@@ -51,4 +51,4 @@ private:
     Storage& storage_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::string_view measurement_start = R"(,"compiler":)";
@@ -212,4 +212,4 @@ std::string_view without_measurement(std::string_view line) noexcept {
     return line.substr(0, line.rfind(measurement_start));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

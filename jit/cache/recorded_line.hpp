@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// How every line of a recording begins.
 inline constexpr std::string_view recorded_line_start = R"({"manifest":1,)";
@@ -35,4 +35,4 @@ inline constexpr std::string_view recorded_line_start = R"({"manifest":1,)";
 /// The part of a complete line that recorded_line() gives.
 [[nodiscard]] std::string_view without_measurement(std::string_view line) noexcept;
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

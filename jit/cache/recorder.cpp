@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 Status failed_to(std::string_view what, const std::filesystem::path& file) {
@@ -138,4 +138,4 @@ Status Recorder::catch_up(int file) {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

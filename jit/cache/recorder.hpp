@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Appends each request once, as a line of JSON. Any number of recorders and processes may write to
 /// one file: each line is written under a lock of the file, after those of the others were read. A
@@ -44,4 +44,4 @@ private:
     std::set<std::string> warned_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

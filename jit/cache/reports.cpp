@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::string CacheMiss::to_string() const {
     switch (reason) {
@@ -127,4 +127,4 @@ CompileControl CachedCompiler::State::control_of(const RequestContext& context,
     return control;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 #include <functional>
 #include <stop_token>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 [[nodiscard]] inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
@@ -27,4 +27,4 @@ struct RequestContext {
     [[nodiscard]] double milliseconds() const { return milliseconds_since(made); }
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

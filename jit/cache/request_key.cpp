@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Flags whose effect isn't a function of the key: they read a file that no header list shows, or
@@ -104,4 +104,4 @@ std::string uncacheable_reason(const Request& request) {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

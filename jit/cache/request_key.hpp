@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// All inputs of one compilation.
 struct Request {
@@ -45,4 +45,4 @@ Key entry_key(const Key& request, const Digest& header_list);
 /// can't see, or a source that uses the time. Empty when it can.
 std::string uncacheable_reason(const Request& request);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::size_t most_known = 10'000;
@@ -117,4 +117,4 @@ Result<bool> SourceStore::is_there(const DiskTier& disk, const std::string& name
     return true;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

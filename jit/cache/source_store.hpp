@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe, and safe for any number of processes that use the same folder.
 class SourceStore {
@@ -47,4 +47,4 @@ private:
     std::map<std::string, FileIdentity> known_;  ///< Files whose content was compared.
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class detail::CachedCompilerState : public std::enable_shared_from_this<CachedCompilerState> {
 public:
@@ -181,4 +181,4 @@ private:
     cache::AsyncTasks tasks_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

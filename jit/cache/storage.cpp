@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::size_t manifest_memory_bytes = std::size_t{32} << 20;
@@ -205,4 +205,4 @@ void Storage::remove(const RecordKey& key) {
     if (remote_) (void)remote_->remove(key, nullptr);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

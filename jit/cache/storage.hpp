@@ -19,7 +19,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// An entry in memory.
 struct KeptImage {
@@ -111,4 +111,4 @@ private:
     WriteQueue writes_;  ///< Of what the remote cache answered. Last: it uses the tiers.
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -3,7 +3,7 @@
 #include "base/try.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::uint32_t properties_section = 1;
@@ -60,4 +60,4 @@ Result<KnownCompiler> parse_toolchain(std::span<const std::byte> bytes) {
     return known;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

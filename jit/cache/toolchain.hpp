@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A compiler as the cache's keys name it.
 struct KnownCompiler {
@@ -33,4 +33,4 @@ struct KnownCompiler {
 /// Accepts any bytes. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<KnownCompiler> parse_toolchain(std::span<const std::byte> bytes);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 struct Function {
@@ -56,4 +56,4 @@ std::string to_string(const Calculation& calculation) {
                        calculation.y);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,11 +5,13 @@
 // right result.)
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <compare>
 #include <cstdint>
 #include <string>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A function of calculations.def by its number, and the bits of its arguments as doubles; `y` is 0
 /// for functions of one argument.
@@ -28,4 +30,4 @@ struct Calculation {
 /// "pow(3ff199999999999a, 400199999999999a)"
 [[nodiscard]] std::string to_string(const Calculation& calculation);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 bool says_nothing_is_there(int error) noexcept {
@@ -158,4 +158,4 @@ std::string FileAccesses::irregular_file() const {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

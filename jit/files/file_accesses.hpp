@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What FileAccesses records. A plain value.
 struct FileRecord {
@@ -120,4 +120,4 @@ private:
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.
 [[nodiscard]] std::string cleaned_path(std::string_view path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

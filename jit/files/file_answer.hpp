@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The answer for one path.
 struct FileAnswer {
@@ -26,4 +26,4 @@ struct FileAnswer {
     bool consumed = false;  ///< Some of the bytes were read; set by the reader.
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 std::int64_t to_ns(const timespec& time) noexcept {
@@ -136,4 +136,4 @@ std::optional<FileDigest> read_file_digest(const std::string& path) {
                       is_settled(stamp_of(before), stamp, start) && keeps_stamps(file.get())};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 
 #include <sys/stat.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 inline constexpr std::int64_t ns_per_second = 1'000'000'000;
 
@@ -83,4 +83,4 @@ struct FileDigest {
 /// Reads a whole regular file in parts; nullopt if it can't be read.
 [[nodiscard]] std::optional<FileDigest> read_file_digest(const std::string& path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// No file system has such a number, so a compiler takes none of its files for one of these, nor
@@ -82,4 +82,4 @@ FileAnswer* VirtualFolder::ask(std::string_view path) {
     return &answer;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

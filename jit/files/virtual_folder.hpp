@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The folder of headers in memory. Code in memory has its program's name in it.
 inline constexpr std::string_view memory_folder = "<memory>";
@@ -40,4 +40,4 @@ private:
 /// out of the folder.
 [[nodiscard]] std::optional<std::string> path_in_folder(std::string_view path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

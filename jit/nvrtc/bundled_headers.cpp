@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ Status install_headers(const fs::path& library, const BundledHeaders& bundled) {
     return installed;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// NVRTC's functions for its headers, by the names of nvrtc.h 13.3; this build's may be older.
 struct BundledHeaders {
@@ -41,4 +41,4 @@ struct BundledHeaders {
 [[nodiscard]] Status install_headers(const std::filesystem::path& library,
                                      const BundledHeaders& bundled);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -1,6 +1,6 @@
 #include "jit/nvrtc/driver_header.hpp"
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 std::optional<std::string> text_for_kernels(std::string_view path, std::string_view text) {
     if (path != "cuda.h" && !path.ends_with("/cuda.h")) return std::nullopt;
@@ -13,4 +13,4 @@ std::optional<std::string> text_for_kernels(std::string_view path, std::string_v
     return changed;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

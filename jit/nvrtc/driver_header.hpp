@@ -1,11 +1,13 @@
 // The driver's header <cuda.h>, in a form that kernel source can include.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What the compiler gets in place of the text of the file at `path`; nullopt for the text itself.
 /// cuda.h declares functions without an execution space, which NVRTC refuses; they become device
@@ -13,4 +15,4 @@ namespace lode {
 [[nodiscard]] std::optional<std::string> text_for_kernels(std::string_view path,
                                                           std::string_view text);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

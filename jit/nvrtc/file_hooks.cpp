@@ -1,10 +1,10 @@
 #include "jit/nvrtc/file_hooks.hpp"
 
 #include "base/process_end.hpp"
-#include "jit/nvrtc/driver_header.hpp"
 #include "jit/nvrtc/hooks.hpp"
 #include "jit/nvrtc/import_table.hpp"
 #include "jit/nvrtc/math_hooks.hpp"
+#include "jit/nvrtc/recorded_files.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +17,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constinit thread_local FileAccesses* in_force = nullptr;
@@ -57,89 +58,6 @@ bool is_own(const char* path) noexcept {
 /// Whether a variable concerns only the compiler's own files.
 bool is_own_variable(std::string_view name) noexcept {
     return own_pch != nullptr && name == "TMPDIR";
-}
-
-/// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
-struct Reading {
-    std::shared_ptr<const std::string> text;
-    FileAnswer* answer = nullptr;
-    std::size_t at = 0;
-};
-
-ssize_t read_bytes(void* cookie, char* to, std::size_t size) noexcept {
-    auto& reading = *static_cast<Reading*>(cookie);
-    const std::string& text = *reading.text;
-    const std::size_t count = std::min(size, text.size() - reading.at);
-    std::copy_n(text.data() + reading.at, count, to);
-    reading.at += count;
-    reading.answer->consumed = true;
-    return static_cast<ssize_t>(count);
-}
-
-int seek(void* cookie, off64_t* offset, int whence) noexcept {
-    auto& reading = *static_cast<Reading*>(cookie);
-    const auto size = static_cast<off64_t>(reading.text->size());
-    off64_t target = *offset;
-    if (whence == SEEK_CUR) target += static_cast<off64_t>(reading.at);
-    if (whence == SEEK_END) target += size;
-    if (target < 0 || target > size) {
-        errno = EINVAL;
-        return -1;
-    }
-    reading.at = static_cast<std::size_t>(target);
-    *offset = target;
-    return 0;
-}
-
-int close_reading(void* cookie) noexcept {
-    delete static_cast<Reading*>(cookie);
-    return 0;
-}
-
-/// The errno for an answer without bytes.
-int error_of(const FileAnswer& answer) noexcept {
-    switch (answer.kind) {
-        case FileAnswer::Kind::absent:
-        case FileAnswer::Kind::refused:
-            return answer.error;
-        case FileAnswer::Kind::folder:
-            return EISDIR;
-        case FileAnswer::Kind::irregular:
-        case FileAnswer::Kind::file:
-            break;
-    }
-    return EINVAL;
-}
-
-/// The text that the compiler gets for a file's content.
-std::shared_ptr<const std::string> text_of(const char* path,
-                                           const std::shared_ptr<const FileContent>& content) {
-    if (auto changed = text_for_kernels(path, content->text))
-        return std::make_shared<const std::string>(*std::move(changed));
-    return {content, &content->text};
-}
-
-std::FILE* open_recorded(FileAccesses& accesses, const char* path) {
-    FileAnswer& answer = accesses.ask(path, true);
-    if (!answer.content) {
-        errno = error_of(answer);
-        return nullptr;
-    }
-    auto reading = std::make_unique<Reading>(Reading{text_of(path, answer.content), &answer, 0});
-    std::FILE* const file =
-        ::fopencookie(reading.get(), "r", {&read_bytes, nullptr, &seek, &close_reading});
-    if (file != nullptr) (void)reading.release();
-    return file;
-}
-
-int look_recorded(FileAccesses& accesses, const char* path, struct stat* status) {
-    const FileAnswer& answer = accesses.ask(path, false);
-    if (answer.kind == FileAnswer::Kind::absent || answer.kind == FileAnswer::Kind::refused) {
-        errno = answer.error;
-        return -1;
-    }
-    *status = answer.status;
-    return 0;
 }
 
 /// The compiler has read the head of the source and writes its precompiled header.
@@ -197,150 +115,173 @@ char* plain_time_text(const std::time_t* time) noexcept {
     return std::ctime(time);
 }
 
-constinit Next next_fopen(&plain_fopen);
-constinit Next next_stat(&plain_stat);
-constinit Next next_xstat(&plain_xstat);
-constinit Next next_variable(&::getenv);
-constinit Next next_open(&plain_open);
-constinit Next next_openat(&plain_openat);
-constinit Next next_lstat(&plain_lstat);
-constinit Next next_lxstat(&plain_lxstat);
-constinit Next next_access(&plain_access);
-constinit Next next_realpath(&plain_realpath);
-constinit Next next_readlink(&plain_readlink);
-constinit Next next_opendir(&plain_opendir);
-constinit Next next_time_text(&plain_time_text);
-constinit Next next_time(&std::time);
-constinit Next next_process(&::getpid);
-constinit Next next_at_exit(&abi::__cxa_atexit);
-
-std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
-    if (in_force == nullptr) return next_fopen(path, mode);
-    if (is_own(path)) {
-        if (mode[0] == 'w' && path == own_pch->path) note_head();
-        return next_fopen(path, mode);
-    }
-    if (mode[0] != 'r' || std::strchr(mode, '+') != nullptr) {
-        unforeseen("writing", path);
-        return next_fopen(path, mode);
-    }
-    return guarded<std::FILE*>(nullptr, [&] { return open_recorded(*in_force, path); });
-}
-int hooked_stat(const char* path, struct stat* status) noexcept {
-    if (in_force == nullptr || is_own(path)) return next_stat(path, status);
-    return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
-}
-/// stat as exported by C libraries before glibc 2.33.
-int hooked_xstat(int version, const char* path, struct stat* status) noexcept {
-    if (in_force == nullptr || is_own(path)) return next_xstat(version, path, status);
-    return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
-}
-char* hooked_variable(const char* name) noexcept {
-    char* const value = next_variable(name);
-    if (in_force == nullptr || is_own_variable(name)) return value;
-    guarded(0, [&] {
-        in_force->note_variable(name, value);
-        return 0;
-    });
-    return value;
-}
-
-/// NVRTC asks for the time as text once in each compilation, for __TIME__ and __DATE__.
-char* hooked_time_text(const std::time_t* time) noexcept {
-    if (in_force == nullptr) {
-        foreign_compilations.fetch_add(1, std::memory_order_relaxed);
-        return next_time_text(time);
-    }
-    const std::time_t now = std::time(nullptr);
-    if (in_force->gives_time()) return next_time_text(&now);
-    constinit static thread_local char always[] = "Sat Jan  1 11:22:33 2000\n";
-    return always;
-}
-// NVRTC before 12.3 puts the time and the number of the process into the names of symbols that only
-// their own code knows.
-std::time_t hooked_time(std::time_t* to) noexcept {
-    if (in_force == nullptr) return next_time(to);
-    constexpr std::time_t always = 946'684'800;
-    if (to != nullptr) *to = always;
-    return always;
-}
-pid_t hooked_process() noexcept {
-    constexpr pid_t always = 1;
-    // The names of temporary files have the number too.
-    return in_force == nullptr || own_pch != nullptr ? next_process() : always;
-}
-/// NVRTC's handlers must find no compilation in progress.
-int hooked_at_exit(void (*handler)(void*), void* argument, void* library) noexcept {
-    const ExitHandlerScope scope;
-    return next_at_exit(handler, argument, library);
-}
-
-// NVRTC isn't known to call the following: they are forwarded, and the result isn't kept.
-
-int hooked_open(const char* path, int flags, unsigned mode) noexcept {
-    unforeseen("opening", path);
-    return next_open(path, flags, mode);
-}
-int hooked_openat(int folder, const char* path, int flags, unsigned mode) noexcept {
-    unforeseen("opening", path);
-    return next_openat(folder, path, flags, mode);
-}
-int hooked_lstat(const char* path, struct stat* status) noexcept {
-    unforeseen("examining the link", path);
-    return next_lstat(path, status);
-}
-int hooked_lxstat(int version, const char* path, struct stat* status) noexcept {
-    unforeseen("examining the link", path);
-    return next_lxstat(version, path, status);
-}
-int hooked_access(const char* path, int mode) noexcept {
-    unforeseen("checking access to", path);
-    return next_access(path, mode);
-}
-char* hooked_realpath(const char* path, char* resolved) noexcept {
-    unforeseen("resolving", path);
-    return next_realpath(path, resolved);
-}
-ssize_t hooked_readlink(const char* path, char* text, std::size_t size) noexcept {
-    unforeseen("reading the link", path);
-    return next_readlink(path, text, size);
-}
-DIR* hooked_opendir(const char* path) noexcept {
-    unforeseen("listing", path);
-    return next_opendir(path);
-}
-
 template <class Function>
 void* address(Function* function) noexcept {
     return reinterpret_cast<void*>(function);
 }
 
-const ImportedFunction hooks[] = {
-    {"fopen", address(&hooked_fopen), next_fopen.slot()},
-    {"fopen64", address(&hooked_fopen), next_fopen.slot()},
-    {"stat", address(&hooked_stat), next_stat.slot()},
-    {"stat64", address(&hooked_stat), next_stat.slot()},
-    {"__xstat", address(&hooked_xstat), next_xstat.slot()},
-    {"__xstat64", address(&hooked_xstat), next_xstat.slot()},
-    {"getenv", address(&hooked_variable), next_variable.slot()},
-    {"secure_getenv", address(&hooked_variable), next_variable.slot()},
-    {"open", address(&hooked_open), next_open.slot()},
-    {"open64", address(&hooked_open), next_open.slot()},
-    {"openat", address(&hooked_openat), next_openat.slot()},
-    {"openat64", address(&hooked_openat), next_openat.slot()},
-    {"lstat", address(&hooked_lstat), next_lstat.slot()},
-    {"lstat64", address(&hooked_lstat), next_lstat.slot()},
-    {"__lxstat", address(&hooked_lxstat), next_lxstat.slot()},
-    {"__lxstat64", address(&hooked_lxstat), next_lxstat.slot()},
-    {"access", address(&hooked_access), next_access.slot()},
-    {"realpath", address(&hooked_realpath), next_realpath.slot()},
-    {"readlink", address(&hooked_readlink), next_readlink.slot()},
-    {"opendir", address(&hooked_opendir), next_opendir.slot()},
-    {"ctime", address(&hooked_time_text), next_time_text.slot()},
-    {"time", address(&hooked_time), next_time.slot()},
-    {"getpid", address(&hooked_process), next_process.slot()},
-    {"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()},
+/// getenv for this text, which names no variable, asks other copies of lode in the process whether
+/// one of them compiles on this thread.
+constexpr std::string_view copies_question = "=lode compiles";
+
+/// The hooks of one library. Each library has its own, because what they forward to differs:
+/// another copy of lode may have its hooks in some of the libraries, before or after this one.
+template <int library>
+struct Hooks {
+    static inline constinit Next next_fopen{&plain_fopen};
+    static inline constinit Next next_stat{&plain_stat};
+    static inline constinit Next next_xstat{&plain_xstat};
+    static inline constinit Next next_variable{&::getenv};
+    static inline constinit Next next_open{&plain_open};
+    static inline constinit Next next_openat{&plain_openat};
+    static inline constinit Next next_lstat{&plain_lstat};
+    static inline constinit Next next_lxstat{&plain_lxstat};
+    static inline constinit Next next_access{&plain_access};
+    static inline constinit Next next_realpath{&plain_realpath};
+    static inline constinit Next next_readlink{&plain_readlink};
+    static inline constinit Next next_opendir{&plain_opendir};
+    static inline constinit Next next_time_text{&plain_time_text};
+    static inline constinit Next next_time{&std::time};
+    static inline constinit Next next_process{&::getpid};
+    static inline constinit Next next_at_exit{&abi::__cxa_atexit};
+
+    static std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
+        if (in_force == nullptr) return next_fopen(path, mode);
+        if (is_own(path)) {
+            if (mode[0] == 'w' && path == own_pch->path) note_head();
+            return next_fopen(path, mode);
+        }
+        if (mode[0] != 'r' || std::strchr(mode, '+') != nullptr) {
+            unforeseen("writing", path);
+            return next_fopen(path, mode);
+        }
+        return guarded<std::FILE*>(nullptr, [&] { return open_recorded(*in_force, path); });
+    }
+    static int hooked_stat(const char* path, struct stat* status) noexcept {
+        if (in_force == nullptr || is_own(path)) return next_stat(path, status);
+        return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
+    }
+    /// stat as exported by C libraries before glibc 2.33.
+    static int hooked_xstat(int version, const char* path, struct stat* status) noexcept {
+        if (in_force == nullptr || is_own(path)) return next_xstat(version, path, status);
+        return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
+    }
+    static char* hooked_variable(const char* name) noexcept {
+        constinit static char yes[] = "yes";
+        if (in_force != nullptr && name == copies_question) return yes;
+        char* const value = next_variable(name);
+        if (in_force == nullptr || is_own_variable(name)) return value;
+        guarded(0, [&] {
+            in_force->note_variable(name, value);
+            return 0;
+        });
+        return value;
+    }
+
+    /// NVRTC asks for the time as text once in each compilation, for __TIME__ and __DATE__.
+    static char* hooked_time_text(const std::time_t* time) noexcept {
+        if (in_force == nullptr) {
+            // No compilation of another copy leaves traces in NVRTC.
+            if (next_variable(copies_question.data()) == nullptr)
+                foreign_compilations.fetch_add(1, std::memory_order_relaxed);
+            return next_time_text(time);
+        }
+        const std::time_t now = std::time(nullptr);
+        if (in_force->gives_time()) return std::ctime(&now);
+        constinit static thread_local char always[] = "Sat Jan  1 11:22:33 2000\n";
+        return always;
+    }
+    // NVRTC before 12.3 puts the time and the number of the process into the names of symbols that
+    // only their own code knows.
+    static std::time_t hooked_time(std::time_t* to) noexcept {
+        if (in_force == nullptr) return next_time(to);
+        constexpr std::time_t always = 946'684'800;
+        if (to != nullptr) *to = always;
+        return always;
+    }
+    static pid_t hooked_process() noexcept {
+        constexpr pid_t always = 1;
+        // The names of temporary files have the number too.
+        return in_force == nullptr || own_pch != nullptr ? next_process() : always;
+    }
+    /// NVRTC's handlers must find no compilation in progress.
+    static int hooked_at_exit(void (*handler)(void*), void* argument, void* owner) noexcept {
+        const ExitHandlerScope scope;
+        return next_at_exit(handler, argument, owner);
+    }
+
+    // NVRTC isn't known to call the following: they are forwarded, and the result isn't kept.
+
+    static int hooked_open(const char* path, int flags, unsigned mode) noexcept {
+        unforeseen("opening", path);
+        return next_open(path, flags, mode);
+    }
+    static int hooked_openat(int folder, const char* path, int flags, unsigned mode) noexcept {
+        unforeseen("opening", path);
+        return next_openat(folder, path, flags, mode);
+    }
+    static int hooked_lstat(const char* path, struct stat* status) noexcept {
+        unforeseen("examining the link", path);
+        return next_lstat(path, status);
+    }
+    static int hooked_lxstat(int version, const char* path, struct stat* status) noexcept {
+        unforeseen("examining the link", path);
+        return next_lxstat(version, path, status);
+    }
+    static int hooked_access(const char* path, int mode) noexcept {
+        unforeseen("checking access to", path);
+        return next_access(path, mode);
+    }
+    static char* hooked_realpath(const char* path, char* resolved) noexcept {
+        unforeseen("resolving", path);
+        return next_realpath(path, resolved);
+    }
+    static ssize_t hooked_readlink(const char* path, char* text, std::size_t size) noexcept {
+        unforeseen("reading the link", path);
+        return next_readlink(path, text, size);
+    }
+    static DIR* hooked_opendir(const char* path) noexcept {
+        unforeseen("listing", path);
+        return next_opendir(path);
+    }
+
+    static std::span<const ImportedFunction> table() {
+        static const ImportedFunction functions[] = {
+            {"fopen", address(&hooked_fopen), next_fopen.slot()},
+            {"fopen64", address(&hooked_fopen), next_fopen.slot()},
+            {"stat", address(&hooked_stat), next_stat.slot()},
+            {"stat64", address(&hooked_stat), next_stat.slot()},
+            {"__xstat", address(&hooked_xstat), next_xstat.slot()},
+            {"__xstat64", address(&hooked_xstat), next_xstat.slot()},
+            {"getenv", address(&hooked_variable), next_variable.slot()},
+            {"secure_getenv", address(&hooked_variable), next_variable.slot()},
+            {"open", address(&hooked_open), next_open.slot()},
+            {"open64", address(&hooked_open), next_open.slot()},
+            {"openat", address(&hooked_openat), next_openat.slot()},
+            {"openat64", address(&hooked_openat), next_openat.slot()},
+            {"lstat", address(&hooked_lstat), next_lstat.slot()},
+            {"lstat64", address(&hooked_lstat), next_lstat.slot()},
+            {"__lxstat", address(&hooked_lxstat), next_lxstat.slot()},
+            {"__lxstat64", address(&hooked_lxstat), next_lxstat.slot()},
+            {"access", address(&hooked_access), next_access.slot()},
+            {"realpath", address(&hooked_realpath), next_realpath.slot()},
+            {"readlink", address(&hooked_readlink), next_readlink.slot()},
+            {"opendir", address(&hooked_opendir), next_opendir.slot()},
+            {"ctime", address(&hooked_time_text), next_time_text.slot()},
+            {"time", address(&hooked_time), next_time.slot()},
+            {"getpid", address(&hooked_process), next_process.slot()},
+            {"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()},
+        };
+        return functions;
+    }
 };
+
+/// For each library that is watched, one after the other.
+constexpr std::span<const ImportedFunction> (*const hook_tables[])() = {
+    &Hooks<0>::table, &Hooks<1>::table, &Hooks<2>::table, &Hooks<3>::table,
+    &Hooks<4>::table, &Hooks<5>::table, &Hooks<6>::table, &Hooks<7>::table,
+};
+static_assert(std::size(hook_tables) == max_watched_libraries);
 
 /// Other functions that query the file system; a library that imports one isn't watched.
 constexpr std::string_view unknown_functions[] = {
@@ -373,39 +314,58 @@ constexpr std::string_view unknown_functions[] = {
 /// Keeps this code's library or program from being unloaded: the hooks point into it.
 void stay_loaded() noexcept {
     Dl_info info{};
-    if (::dladdr(address(&hooked_stat), &info) == 0 || info.dli_fname == nullptr) return;
+    if (::dladdr(address(&Hooks<0>::hooked_stat), &info) == 0 || info.dli_fname == nullptr) return;
     (void)::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+enum class Watched : std::uint8_t { everything, calculations };
+
+/// Returns the names of the imports that are replaced; none if the library isn't watched.
+std::vector<std::string_view> watch_library(const void* symbol, Watched what) noexcept {
+    static std::mutex mutex;
+    try {
+        const std::lock_guard guard(mutex);
+        Dl_info info{};
+        if (::dladdr(symbol, &info) == 0) return {};
+        // Each at the place of its table, until the process has ended.
+        static auto& libraries = *new std::vector<const void*>;
+        auto at = std::ranges::find(libraries, info.dli_fbase);
+        if (at == libraries.end()) {
+            if (libraries.size() == max_watched_libraries) return {};
+            at = libraries.insert(at, info.dli_fbase);
+        }
+        const auto number = static_cast<std::size_t>(at - libraries.begin());
+        stay_loaded();
+        const auto calculations = math_hooks(number);
+        std::vector<ImportedFunction> functions(calculations.begin(), calculations.end());
+        const bool is_all = what == Watched::everything;
+        std::ranges::copy_if(hook_tables[number](), std::back_inserter(functions),
+                             [&](const auto& one) {
+                                 return is_all || one.name == std::string_view("__cxa_atexit");
+                             });
+        const auto forbidden =
+            is_all ? std::span(unknown_functions) : std::span<const std::string_view>();
+        return replace_imports(symbol, functions, forbidden)
+            .value_or(std::vector<std::string_view>());
+    } catch (...) {  // Out of memory: not watched.
+        return {};
+    }
 }
 
 }  // namespace
 
 bool watch_file_functions(const void* symbol) noexcept {
-    static std::mutex mutex;
-    try {
-        const std::lock_guard guard(mutex);
-        stay_loaded();
-        std::vector<ImportedFunction> all(std::begin(hooks), std::end(hooks));
-        std::ranges::copy(math_hooks(), std::back_inserter(all));
-        const auto replaced = replace_imports(symbol, all, unknown_functions);
-        const auto has = [&](std::string_view name) {
-            return replaced && std::ranges::find(*replaced, name) != replaced->end();
-        };
-        return (has("fopen") || has("fopen64")) &&
-               (has("stat") || has("stat64") || has("__xstat") || has("__xstat64")) &&
-               (has("getenv") || has("secure_getenv")) && has("ctime");
-    } catch (...) {  // Out of memory: not watched.
-        return false;
-    }
+    const std::vector<std::string_view> replaced = watch_library(symbol, Watched::everything);
+    const auto has = [&](std::string_view name) {
+        return std::ranges::find(replaced, name) != replaced.end();
+    };
+    return (has("fopen") || has("fopen64")) &&
+           (has("stat") || has("stat64") || has("__xstat") || has("__xstat64")) &&
+           (has("getenv") || has("secure_getenv")) && has("ctime");
 }
 
 void watch_calculations(const void* symbol) noexcept {
-    try {
-        stay_loaded();
-        std::vector<ImportedFunction> some(math_hooks().begin(), math_hooks().end());
-        some.push_back({"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()});
-        (void)replace_imports(symbol, some, {});
-    } catch (...) {  // Out of memory: nothing is recorded, as before.
-    }
+    (void)watch_library(symbol, Watched::calculations);
 }
 
 FileAccesses* accesses_in_force() noexcept {
@@ -424,4 +384,4 @@ FileAccessScope::~FileAccessScope() {
     in_force = outer_;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,19 +12,22 @@
 #include <optional>
 #include <string>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Watches the shared library that contains `symbol`, once per process; true if it is watched.
-/// False if the library doesn't import the known functions, or if its import table can't be
-/// written. Thread-safe. Stays until the process ends: this code is never unloaded afterwards.
+/// False if the library doesn't import the known functions, if its import table can't be written,
+/// or if eight others are watched. Several copies of lode may watch one library: each forwards what
+/// it isn't asked for to those before it. Thread-safe. Stays until the process ends: this code is
+/// never unloaded afterwards.
 [[nodiscard]] bool watch_file_functions(const void* symbol) noexcept;
 
 /// Watches what a library calculates with the C library, and orders its exit handlers after lode's
-/// own (process_end.hpp). Thread-safe.
+/// own (process_end.hpp). Not if eight other libraries are watched. Thread-safe.
 void watch_calculations(const void* symbol) noexcept;
 
 /// How often code other than lode's has compiled with a watched library: a compiler that others use
-/// too may be in a state that lode doesn't know.
+/// too may be in a state that lode doesn't know. Other copies of lode leave no traces in it, and
+/// don't count.
 [[nodiscard]] std::uint64_t count_of_foreign_compilations() noexcept;
 
 /// The precompiled header that a compilation makes or uses. That file isn't recorded, nor are
@@ -50,4 +53,4 @@ private:
     PchFile* outer_pch_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,8 +5,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 
-namespace lode {
+namespace LODE_NAMESPACE {
+
+/// Each library that is watched has hooks of its own, as templates of its number.
+constexpr std::size_t max_watched_libraries = 8;
 
 /// The queries and answers of the compilation on this thread; nullptr outside of one.
 [[nodiscard]] FileAccesses* accesses_in_force() noexcept;
@@ -42,4 +46,4 @@ private:
     Signature* function_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

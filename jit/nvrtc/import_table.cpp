@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 #if defined(__x86_64__)
@@ -81,15 +82,13 @@ Dynamic read_dynamic(const link_map& library) noexcept {
     return dynamic;
 }
 
-/// Writes one slot, even if the loader has made its page read-only after relocation.
-bool write_slot(void** slot, void* value) noexcept {
+/// Makes one slot writable, even if the loader has made its page read-only after relocation.
+bool unprotect(void** slot) noexcept {
     const auto page_size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<std::uintptr_t>(slot);
     void* const page = reinterpret_cast<void*>(address / page_size * page_size);
     // The page stays writable: it may share its protection with data that must be writable.
-    if (::mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
-    std::atomic_ref<void*>(*slot).store(value, std::memory_order_release);
-    return true;
+    return ::mprotect(page, page_size, PROT_READ | PROT_WRITE) == 0;
 }
 
 }  // namespace
@@ -126,17 +125,26 @@ std::optional<std::vector<std::string_view>> replace_imports(
             names.push_back(name);
         }
     }
+    // A slot that has been replaced is left alone: by now another copy of this code may have
+    // replaced it again, and forwards to this one, so to forward to that one would never end.
+    static std::mutex mutex;
+    static auto& replaced = *new std::vector<void**>;  // Until the process has ended.
+    const std::lock_guard guard(mutex);
     for (const auto& slot : slots) {
-        void* const now = *slot.place;
-        if (now == slot.function->replacement) continue;
-        // An unbound slot points into the library itself.
-        Dl_info target{};
-        if (::dladdr(now, &target) != 0 && target.dli_fbase != info.dli_fbase) {
-            slot.function->next->store(now, std::memory_order_release);
-        }
-        if (!write_slot(slot.place, slot.function->replacement)) return std::nullopt;
+        if (std::ranges::find(replaced, slot.place) != replaced.end()) continue;
+        if (!unprotect(slot.place)) return std::nullopt;
+        replaced.push_back(slot.place);
+        const std::atomic_ref<void*> place(*slot.place);
+        void* now = place.load(std::memory_order_acquire);
+        do {
+            // An unbound slot points into the library itself.
+            Dl_info target{};
+            if (::dladdr(now, &target) != 0 && target.dli_fbase != info.dli_fbase)
+                slot.function->next->store(now, std::memory_order_release);
+        } while (!place.compare_exchange_weak(now, slot.function->replacement,
+                                              std::memory_order_acq_rel));
     }
     return names;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

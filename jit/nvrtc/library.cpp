@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int oldest_major = 12;
@@ -117,6 +117,7 @@ void NvrtcLibrary::open_companion() const {
 }
 
 Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearchEnvironment& here) {
+    LODE_TRY(require_dynamic_program(Errc::compiler_missing, "NVRTC"));
     std::vector<std::string> attempts;
     for (const auto& place : nvrtc_places(here)) {
         auto search = open_first({place});
@@ -199,4 +200,4 @@ Result<std::string> NvrtcLibrary::build() const {
     return build_;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A library that a compiler consists of, and the stamp of its file.
 struct CompilerFile {
@@ -99,4 +99,4 @@ private:
 /// The compiler's build from the banner of its PTX, "13.0.88"; empty without a banner.
 std::string_view build_in_ptx(std::string_view ptx) noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 using std::filesystem::path;
@@ -242,4 +242,4 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearch
     return found.empty() ? installed_headers(library) : found;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

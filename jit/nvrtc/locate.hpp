@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The inputs of the search other than the file system.
 struct NvrtcSearchEnvironment {
@@ -38,4 +38,4 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 std::vector<std::filesystem::path> toolkit_include_folders(const std::filesystem::path& library,
                                                            const NvrtcSearchEnvironment& here);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

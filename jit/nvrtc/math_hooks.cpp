@@ -4,9 +4,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 void note(std::uint8_t function, double x, double y, double result) noexcept {
@@ -27,7 +29,7 @@ enum Function : std::uint8_t {
 #include "jit/files/calculations.def"
 };
 
-template <Function function, class Value, Value (*original)(Value)>
+template <std::size_t library, Function function, class Value, Value (*original)(Value)>
 struct Unary {
     static inline constinit Next<Value(Value)> next{original};
     static Value call(Value x) noexcept {
@@ -36,7 +38,7 @@ struct Unary {
         return result;
     }
 };
-template <Function function, double (*original)(double, double)>
+template <std::size_t library, Function function, double (*original)(double, double)>
 struct Binary {
     static inline constinit Next<double(double, double)> next{original};
     static double call(double x, double y) noexcept {
@@ -51,17 +53,29 @@ ImportedFunction hook(const char* name) noexcept {
     return {name, reinterpret_cast<void*>(&Hook::call), Hook::next.slot()};
 }
 
-const ImportedFunction calculating_hooks[] = {
-#define UNARY(name) hook<Unary<name##_function, double, &::name>>(#name),
-#define UNARY_FLOAT(name) hook<Unary<name##_function, float, &::name>>(#name),
-#define BINARY(name) hook<Binary<name##_function, &::name>>(#name),
+template <std::size_t library>
+std::span<const ImportedFunction> calculation_table() noexcept {
+    static const ImportedFunction functions[] = {
+#define UNARY(name) hook<Unary<library, name##_function, double, &::name>>(#name),
+#define UNARY_FLOAT(name) hook<Unary<library, name##_function, float, &::name>>(#name),
+#define BINARY(name) hook<Binary<library, name##_function, &::name>>(#name),
 #include "jit/files/calculations.def"
-};
+    };
+    return functions;
+}
+
+template <std::size_t... libraries>
+std::span<const ImportedFunction> table_of(std::size_t library,
+                                           std::index_sequence<libraries...> /*all*/) noexcept {
+    constexpr std::span<const ImportedFunction> (*tables[])() noexcept = {
+        &calculation_table<libraries>...};
+    return tables[library]();
+}
 
 }  // namespace
 
-std::span<const ImportedFunction> math_hooks() noexcept {
-    return calculating_hooks;
+std::span<const ImportedFunction> math_hooks(std::size_t library) noexcept {
+    return table_of(library, std::make_index_sequence<max_watched_libraries>());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -3,11 +3,13 @@
 
 #include "jit/nvrtc/import_table.hpp"
 
+#include <cstddef>
 #include <span>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The functions of calculations.def, with replacements that record each call of a compilation.
-[[nodiscard]] std::span<const ImportedFunction> math_hooks() noexcept;
+/// They are those of one library: `library` is its number, below max_watched_libraries.
+[[nodiscard]] std::span<const ImportedFunction> math_hooks(std::size_t library) noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

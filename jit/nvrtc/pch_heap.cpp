@@ -11,7 +11,7 @@
 #include <sys/personality.h>
 #include <sys/resource.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int first_major = 12;
@@ -84,4 +84,4 @@ bool pch_heap_is_elsewhere() noexcept {
     return is_elsewhere.load(std::memory_order_relaxed);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether this process was loaded at fixed addresses (ADDR_NO_RANDOMIZE).
 [[nodiscard]] bool has_fixed_addresses() noexcept;
@@ -33,4 +33,4 @@ struct PchAddresses {
 /// process are of no use to others.
 [[nodiscard]] bool pch_heap_is_elsewhere() noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

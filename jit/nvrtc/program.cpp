@@ -4,7 +4,7 @@
 
 #include <clocale>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// Restores the calling thread's locale.
@@ -130,4 +130,4 @@ Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) co
     return std::string(lowered);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// An in-memory header by reference. Both texts end with NUL and must outlive the program's
 /// creation.
@@ -62,4 +62,4 @@ private:
     UniqueHandle<Traits> program_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Result<CompilerProperties> properties_of(const NvrtcLibrary& nvrtc) {
     CompilerProperties made;
@@ -43,4 +43,4 @@ Result<CompilerProperties> NvrtcProvider::properties() {
     return made;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

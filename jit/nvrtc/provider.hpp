@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A compiler, and the files that it consists of.
 struct CompilerProperties {
@@ -50,4 +50,4 @@ private:
     Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 enum class Requirement : bool { optional, required };
@@ -45,4 +45,4 @@ tl::unexpected<Error> fail_from_nvrtc(const NvrtcTable& table, nvrtcResult resul
     return fail(code, std::move(message), std::move(native));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

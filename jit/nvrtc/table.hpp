@@ -15,7 +15,7 @@ extern "C" nvrtcResult nvrtcGetTileIRSize(nvrtcProgram, std::size_t*);
 extern "C" nvrtcResult nvrtcGetTileIR(nvrtcProgram, char*);
 // NOLINTEND(readability-identifier-naming,readability-redundant-declaration)
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// One pointer per row of symbols.def. A plain value; valid while its library is open.
 struct NvrtcTable {
@@ -37,4 +37,4 @@ tl::unexpected<Error> fail_from_nvrtc(const NvrtcTable& table, nvrtcResult resul
 /// The code as stored in Error::native.
 Native native_of(const NvrtcTable& table, nvrtcResult result);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 namespace {
 
 class Estimate {
@@ -87,4 +87,4 @@ std::uint64_t estimate_header_bytes(std::string_view code, const IncludePlaces& 
     return Estimate(places, enough).run(code);
 }
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 /// Where an #include is searched.
 struct IncludePlaces {
@@ -23,4 +23,4 @@ struct IncludePlaces {
                                                   const IncludePlaces& places,
                                                   std::uint64_t enough);
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

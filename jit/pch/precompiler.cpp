@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 namespace {
 
 using cache::Key;
@@ -217,4 +217,4 @@ void Precompiler::refuse(const PchPlan& plan, const Settings& settings) {
     }
 }
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 /// What stands between the head and the rest of a source: the end of what is precompiled. The line
 /// is the first of the rest.
@@ -93,4 +93,4 @@ private:
     std::set<Digest> refused_;               ///< Not tried again by this process.
 };
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 namespace {
 
 constexpr std::string_view blanks = " \t\v\f\r";
@@ -118,4 +118,4 @@ std::string_view header_prefix(std::string_view code) {
     return code.substr(0, end);
 }
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

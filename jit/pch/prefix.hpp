@@ -1,9 +1,11 @@
 // The head of a source: what a precompiled header can stand for.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <string_view>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 /// The comments, blank lines and directives at the head of a source, up to the end of its last
 /// complete #include line outside every #if; empty if there is none. Ends with a newline.
@@ -12,4 +14,4 @@ namespace lode::pch {
 /// that this scan can't follow.
 [[nodiscard]] std::string_view header_prefix(std::string_view code);
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 namespace {
 
 using Kind = FileAnswer::Kind;
@@ -179,4 +179,4 @@ Result<PchRecord> parse_record(std::span<const std::byte> bytes) {
     return record;
 }
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 /// One path that the compiler asked for.
 struct PathCondition {
@@ -73,4 +73,4 @@ struct PchRecord {
 /// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<PchRecord> parse_record(std::span<const std::byte> bytes);
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -1,10 +1,12 @@
 // Where precompiled headers are kept, as a request tells a worker.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstdint>
 #include <string>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 struct Settings {
     std::string folder;  ///< The cache folder; empty switches precompiled headers off.
@@ -17,4 +19,4 @@ struct Settings {
     friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 namespace {
 
 using cache::FileIdentity;
@@ -172,4 +172,4 @@ void PchStore::sweep(const Key& kept) const {
     }
 }
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

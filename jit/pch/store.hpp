@@ -23,7 +23,7 @@
 #include <optional>
 #include <string>
 
-namespace lode::pch {
+namespace LODE_NAMESPACE::pch {
 
 /// A precompiled header that is intact. The open file stays what it is, even if it is removed.
 struct StoredHeader {
@@ -79,4 +79,4 @@ private:
     Settings settings_;
 };
 
-}  // namespace lode::pch
+}  // namespace LODE_NAMESPACE::pch

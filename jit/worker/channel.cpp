@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// "lodework", then the size.
@@ -75,4 +75,4 @@ std::span<const std::byte> Receiver::message() const noexcept {
     return std::span(bytes_).subspan(header_bytes);
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// The largest message, in bytes. A header that announces more ends the conversation.
 inline constexpr std::uint64_t largest_message = std::uint64_t{2} << 30;
@@ -57,4 +57,4 @@ template <class Side>
     return outcome == Transfer::complete;
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// The variables of a jailed worker: what the compiler, the loader and the search for both read.
@@ -59,4 +59,4 @@ std::vector<std::string> worker_environment(bool is_jailed) {
     return all;
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

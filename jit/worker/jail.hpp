@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// A setup as one argument of the program, and back. Errors: invalid_image.
 [[nodiscard]] std::string to_argument(const JailSetup& setup);
@@ -22,4 +22,4 @@ namespace lode::worker {
 /// jail.
 [[nodiscard]] std::vector<std::string> worker_environment(bool is_jailed);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

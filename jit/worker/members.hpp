@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 inline void write(ByteWriter& out, const std::optional<std::string>& text) {
     out.flag(text.has_value());
@@ -177,4 +177,4 @@ struct MemberReader {
     }
 };
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

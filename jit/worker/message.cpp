@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 using worker::write;
@@ -429,4 +429,4 @@ Result<Answer> parse_answer(std::span<const std::byte> bytes) {
     return answer;
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

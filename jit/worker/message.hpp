@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// The version of this format. Any change of a message changes it.
 inline constexpr std::uint32_t protocol_version = 6;
@@ -93,4 +93,4 @@ struct JailSetup {
 /// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<Answer> parse_answer(std::span<const std::byte> bytes);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

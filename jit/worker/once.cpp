@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 namespace {
 
@@ -64,4 +64,4 @@ Result<Answer> run_once(const Request& request, std::string_view reason) {
     return process->run(request, {});
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// A request to link, in this process's working folder and environment.
 [[nodiscard]] Request link_request(const LinkerSearch& search, std::span<const LinkInput> inputs,
@@ -25,4 +25,4 @@ namespace lode::worker {
 /// found.
 [[nodiscard]] Result<Answer> run_once(const Request& request, std::string_view reason);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// A worker with more resident memory is ended after its answer: NVRTC gives little of it back.
@@ -157,4 +157,4 @@ void Pool::release(Held process, bool is_last) noexcept {
     released_.notify_one();
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// Starts nothing until the first request. Thread-safe. The destructor ends all processes; no
 /// request may be in progress. What a request throws (std::bad_alloc) ends its process.
@@ -89,4 +89,4 @@ private:
     std::optional<Result<std::filesystem::path>> program_;
 };
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

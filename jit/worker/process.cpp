@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -257,4 +257,4 @@ Result<Answer> Process::converse(const Request& request, const CompileControl& c
     return answer;
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// What a failed run() means for a later attempt.
 enum class Failure : std::uint8_t {
@@ -70,4 +70,4 @@ private:
     Failure failure_ = Failure::none;
 };
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

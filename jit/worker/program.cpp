@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 constexpr const char* program_name = "lode-worker";
@@ -46,9 +46,12 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     if (own == beside) own.clear();
     const auto installed = beside.empty() ? beside : beside / LODE_WORKER_FOLDER;
     const auto from_library = own.empty() ? own : own / LODE_WORKER_FROM_LIBRARY;
+    const auto package = package_programs_folder();
+    const auto from_package =
+        package.empty() ? package : (package / LODE_WORKER_FOLDER).lexically_normal();
     const auto tree = build_tree();
     const auto built = tree.empty() ? tree : tree / "tools/lode";
-    for (const auto& folder : {beside, own, installed, from_library, built}) {
+    for (const auto& folder : {beside, own, installed, from_library, from_package, built}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;
@@ -57,4 +60,4 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     return missing(fmt::format("{}", fmt::join(tried, ", ")));
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// `chosen` if it isn't empty, else the first of the other places of WorkerOptions::program that
 /// has an executable file. Errors: compiler_missing, with every place tried.
 [[nodiscard]] Result<std::filesystem::path> find_program(const std::filesystem::path& chosen);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -8,7 +8,7 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 static_assert(std::is_same_v<NativeDevice, CUdevice>);
 static_assert(std::is_same_v<NativeContext, CUcontext>);
@@ -22,4 +22,4 @@ static_assert(std::is_same_v<NativeLibrary, CUlibrary>);
 static_assert(std::is_same_v<NativeKernel, CUkernel>);
 static_assert(std::is_same_v<NativeDevicePointer, CUdeviceptr>);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

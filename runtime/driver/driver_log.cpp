@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// The lines about one failed call.
@@ -108,4 +108,4 @@ std::string DriverLog::take(std::string_view call) const {
     return said.call.empty() || is_call(said.call, call) ? said.lines : std::string();
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Receives the lines of one driver's log, on the threads whose calls fail. Successful calls cost
 /// nothing. take() is thread-safe.
@@ -38,4 +38,4 @@ private:
     pid_t registered_by_ = 0;
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

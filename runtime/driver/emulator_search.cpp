@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <mutex>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,7 +42,11 @@ std::vector<LibraryPlace> emulator_places() {
         places.push_back({"beside lode's library", library / library_name});
         places.push_back({"lode's folder", library / "lode" / library_name});
     }
-    // Packages give it to programs that link the static library.
+    const fs::path package = package_programs_folder();
+    if (!package.empty()) {
+        places.push_back(
+            {"lode's package", (package / LODE_EMULATOR_FOLDER / library_name).lexically_normal()});
+    }
     places.push_back({"the loader's path", library_name});
     if (const fs::path tree = build_tree(); !tree.empty())
         places.push_back({"the build tree", tree / "emulator" / library_name});
@@ -82,4 +86,4 @@ void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<Dr
     set_log(log_line, &listeners.emplace_back(state));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct DriverState;
 
@@ -17,8 +17,8 @@ struct DriverState;
 inline constexpr std::string_view emulator_word = "emulator";
 
 /// Where to look for the emulator's library. LODE_EMULATOR alone if it is set; otherwise beside the
-/// program, in lode's private library folder relative to the program and to lode's own library, and
-/// in a build tree around the program.
+/// program, in lode's private library folder relative to the program, to lode's own library and to
+/// the host's package, by the loader's path, and in a build tree around the program.
 std::vector<LibraryPlace> emulator_places();
 
 /// The emulator's lode_emulator_take_report: copies the report of the last fault and clears it;
@@ -54,4 +54,4 @@ std::string emulator_report(TakeEmulatorReport* take);
 /// state that asked receives them.
 void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<DriverState>& state);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 /// What a code means to lode's caller.
@@ -202,4 +202,4 @@ bool is_sticky(CUresult result) noexcept {
     return meaning != std::end(meanings) && meaning->code == Errc::device_lost;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// "`call` fails: <what it means>. <cure>", with the driver's own name of the code in Native. If
 /// the cause is known, `found` describes it and replaces the cure.
@@ -18,4 +18,4 @@ Error error_of(const DriverTable& table, std::string_view call, CUresult result,
 /// terminated and relaunched", or the context is gone.
 bool is_sticky(CUresult result) noexcept;
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -1,6 +1,6 @@
 #include "runtime/driver/table.hpp"
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 template <class Function>
@@ -29,4 +29,4 @@ std::vector<std::string> DriverTable::missing(bool need) const {
     return names;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

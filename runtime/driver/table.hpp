@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// One resolved entry point; `function` is null when an optional one is absent.
 template <class Function>
@@ -43,4 +43,4 @@ struct DriverTable {
     [[nodiscard]] std::vector<std::string> missing(bool need) const;
 };
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 CUstreamCaptureMode native_capture_mode(CaptureMode mode) noexcept {
@@ -100,4 +100,4 @@ Result<Graph> Capture::finish() {
     return made;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr int first_with_else = 12080;
@@ -83,4 +83,4 @@ Result<ConditionalNode> GraphBuilder::add_switch(const After& after, GraphCondit
     return add_conditional(after, condition, detail::ConditionalKind::runs_one, bodies);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void GraphTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -97,4 +97,4 @@ Status Graph::write_dot(const std::filesystem::path& file) const {
         });
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 Result<CUDA_KERNEL_NODE_PARAMS_v2> kernel_node_parameters(const DeviceState& device,
@@ -185,4 +185,4 @@ Result<std::vector<GraphNode>> GraphBuilder::nodes() const {
     return nodes;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void GraphExecTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -135,4 +135,4 @@ Status GraphExec::update(const Graph& graph) {
     return {};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

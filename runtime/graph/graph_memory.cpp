@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 Result<GraphNode> Graph::add_alloc_node(const After& after, std::size_t count, std::size_t size,
                                         detail::DeviceMemoryRef& memory) {
@@ -48,4 +48,4 @@ Result<GraphNode> Graph::add_free_node(const After& after, NativeDevicePointer a
     return GraphNode(node);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

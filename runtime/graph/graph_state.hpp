@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Calls an entry point for graphs with the device's context current; not_supported if the driver
 /// doesn't have it.
@@ -28,4 +28,4 @@ template <class Function, class... Arguments>
                                                                         const LaunchShape& shape,
                                                                         void** arguments);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

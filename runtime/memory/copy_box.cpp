@@ -2,7 +2,7 @@
 
 #include "runtime/memory/device_memory.hpp"
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 constexpr std::string_view box_copies = "copying a box";
@@ -71,4 +71,4 @@ Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const Str
     return copy_in_order(*device, stream, table.cuMemcpy3D, table.cuMemcpy3DAsync, &copy);
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

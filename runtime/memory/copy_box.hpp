@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// One side of a copy.
 struct BoxSide {
@@ -32,4 +32,4 @@ struct BoxSide {
 [[nodiscard]] Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box,
                               const StreamRef* stream);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Fails for an empty buffer or view, and for an empty stream.
 [[nodiscard]] Status check_present(DeviceMemoryRef memory, const StreamRef* stream,
@@ -42,4 +42,4 @@ template <class Now, class Later, class... Arguments>
 /// The same for page-locked host memory.
 [[nodiscard]] Error explain_host_out_of_memory(Error error, std::size_t bytes);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 Status check_present(DeviceMemoryRef memory, const StreamRef* stream, std::string_view what) {
     if (memory.device == nullptr && memory.address == 0) return fail_empty(what);
     if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
@@ -172,4 +172,4 @@ Status fill_device(DeviceMemoryRef memory, const void* pattern, std::size_t patt
     }
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 using dlpack::DeviceType;
@@ -195,4 +195,4 @@ Result<TensorMemory> import_tensor(const ManagedTensor& managed, dlpack::DataTyp
     return TensorMemory{data, count};
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void ExternalMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -140,4 +140,4 @@ Status ExternalSemaphore::signal_async(StreamRef stream, std::uint64_t value) co
                                   &semaphore, &parameters, 1U, stream.native());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 constexpr std::string_view registering = "registering host memory";
@@ -108,4 +108,4 @@ Status unregister_host(RegisteredHandle handle) {
         });
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

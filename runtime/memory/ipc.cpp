@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void IpcMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -143,4 +143,4 @@ Result<Event> IpcEventHandle::open(const Device& device) const {
     return Event(UniqueHandle<detail::EventTraits>(event, device.state()), false);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

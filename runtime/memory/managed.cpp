@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr CUdevice host_device = CU_DEVICE_CPU;
@@ -154,4 +154,4 @@ Result<bool> has_concurrent_managed_access(const Device& device) {
     return concurrent_managed(*device.state()->driver, device.native());
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

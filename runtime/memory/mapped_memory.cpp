@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct MappedMemory {
     struct Chunk {
@@ -251,4 +251,4 @@ Result<int> export_shared(const MappedMemory* memory) {
     return descriptor;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

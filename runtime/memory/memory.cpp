@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void DeviceMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -66,4 +66,4 @@ Result<detail::PinnedMemory> detail::allocate_pinned(const Device& device, std::
     return PinnedMemory(address, state);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

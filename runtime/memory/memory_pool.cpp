@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace detail {
 
 void MemoryPoolTraits::destroy(Handle handle, const Owner& owner) noexcept {
@@ -212,4 +212,4 @@ Status MemoryPool::set_access(const Device& peer, bool accessible) const {
                                  static_cast<const CUmemAccessDesc*>(&access), std::size_t{1});
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 Status check_peers(const detail::DeviceState& device, const detail::DeviceState& peer) {
@@ -85,4 +85,4 @@ Status disable_peer_access(const Device& device, const Device& peer) {
     return tl::unexpected<Error>(from.failed(entry.name, result));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

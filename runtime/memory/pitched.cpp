@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 BoxSide device_side(const PitchedMemory& memory) {
@@ -156,4 +156,4 @@ Result<PitchedAllocation> allocate_pitched(const Device& device, BoxExtent exten
     return made;
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -5,7 +5,7 @@
 #include <array>
 #include <iterator>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 MemoryKind kind_of(CUmemorytype type, bool managed) {
@@ -59,4 +59,4 @@ Result<PointerInfo> inspect_pointer(const Device& device, const void* address) {
     return inspect_pointer(device, reinterpret_cast<NativeDevicePointer>(address));
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

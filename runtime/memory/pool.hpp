@@ -3,9 +3,9 @@
 
 #include "runtime/device_state.hpp"
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// Fails if the device has no memory pools.
 [[nodiscard]] Status require_pools(const DeviceState& device);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 static_assert(sizeof(PoolMemoryHandle::native) == sizeof(CUmemPoolPtrExportData));
@@ -98,4 +98,4 @@ Result<detail::StreamMemory> MemoryPool::import_bytes(StreamRef stream,
     return detail::StreamMemory(address, detail::StreamMemoryOwner{device, stream.native()});
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The product of all factors; nothing if it overflows on the way.
 [[nodiscard]] constexpr std::optional<std::size_t> product(
@@ -47,4 +47,4 @@ template <class Extent>
     return fmt::format("{} x {} x {}", extent.width, extent.height, extent.depth);
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 constexpr std::size_t cube_faces = 6;
@@ -294,4 +294,4 @@ ArrayBox whole_box(const ArrayExtent& extent) noexcept {
             std::max<std::size_t>(extent.depth, 1)};
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

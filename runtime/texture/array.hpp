@@ -8,9 +8,9 @@
 
 #include <cuda.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// The driver's name of a format; invalid_argument if it has none.
 [[nodiscard]] Result<CUarray_format> native_format(const ElementFormat& format);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

@@ -9,7 +9,7 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 namespace {
 
 CUfilter_mode native_filter(TextureFilter filter) noexcept {
@@ -206,4 +206,4 @@ Result<SurfaceHandle> create_surface(const ArrayPlace& array, std::shared_ptr<De
     return SurfaceHandle(handle, std::move(owner));
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

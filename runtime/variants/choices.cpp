@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 constexpr std::string_view header = "lode tuned choice 1";
@@ -181,4 +181,4 @@ std::optional<std::size_t> fastest_row(std::span<const RowTimes> rows, double ma
     return chosen;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 std::string first_line(std::string_view text) {
@@ -231,4 +231,4 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                          std::move(choice.steps)};
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

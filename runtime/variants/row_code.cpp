@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// "reduce_sm80.sm_80.cubin" belongs to "reduce_sm80.cu" and holds sm_80 code.
@@ -82,4 +82,4 @@ Result<std::vector<VariantCompilation>> compilations_of(const KernelFamily& fami
     return compilations;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 /// A row's precompiled machine code that runs on the device; nullopt if there is none, or if
 /// definitions or options make it another code.
@@ -17,4 +17,4 @@ std::optional<Image> precompiled_image(const KernelFamily& family, const Variant
 VariantCompilation compilation_of(const KernelFamily& family, const VariantRow& row,
                                   const CompileOptions& options);
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail

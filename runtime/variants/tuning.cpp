@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 /// One row being measured.
@@ -111,4 +111,4 @@ Result<TuneReport> VariantLoader::tune(const KernelFamily& family, const TuneOpt
     return report;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

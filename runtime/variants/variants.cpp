@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace {
 
 std::string names_of(const KernelFamily& family) {
@@ -243,4 +243,4 @@ Result<std::string> forced_row(std::string_view text, std::string_view family) {
     });
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

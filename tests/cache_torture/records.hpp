@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 inline constexpr int world_size = 12;
 
@@ -23,4 +23,4 @@ inline Entry world_entry(int number) {
     return example_entry(number, smallest + static_cast<std::size_t>(number) * step);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -1,9 +1,11 @@
 // A host of an installed lode: it runs a kernel on the software device, with nothing but
-// LODE_DRIVER=emulator set.
+// LODE_DRIVER=emulator set. With the argument compile, it compiles one in lode-worker; with here,
+// in its own process.
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <cstdio>
+#include <string_view>
 
 namespace {
 
@@ -28,11 +30,26 @@ int run() {
     return 0;
 }
 
+int compile(lode::WorkerPolicy policy) {
+    lode::CacheOptions options;
+    options.mode = lode::CacheMode::off;
+    options.workers.policy = policy;
+    const lode::CachedCompiler compiler({}, options);
+    const auto source = lode::Source::text("extern \"C\" __global__ void empty() {}");
+    const auto compiled = lode::unwrap(compiler.compile(source, *lode::Arch::parse("sm_80")));
+    const bool is_here = policy == lode::WorkerPolicy::never;
+    std::printf("%s has compiled %zu bytes.\n", is_here ? "The host" : "A worker",
+                compiled.image->cubin.size());
+    return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
     try {
-        return run();
+        if (count == 1) return run();
+        const bool is_here = std::string_view(arguments[1]) == "here";
+        return compile(is_here ? lode::WorkerPolicy::never : lode::WorkerPolicy::always);
     } catch (const lode::Exception& exception) {
         std::fprintf(stderr, "%s\n", exception.what());
         return 1;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks which component includes which, by reading the include lines.
+"""Checks which component includes which, by reading the include lines, and the namespaces' names.
 
 All components share one include root, so the compiler lets a sideways include pass; this doesn't.
 Prints one line "file:line: rule" per violation; exits with 1 if there are any.
@@ -78,6 +78,7 @@ SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.
 C_HEADER = "lode/lode.h"  # The public header of the component c.
 UNWRAP = "lode/base/unwrap.hpp"  # Opt-in because it throws; lode.hpp doesn't include it.
+PLAIN_NAMESPACE = re.compile(r"^\s*(?:inline )?namespace lode(?:::\w+)* \{")
 UNMARKED = re.compile(
     r"^\s*(?!.*\[\[nodiscard\]\])(?:(?:static|friend|inline|constexpr|virtual)\s+)*"
     r"(?:Result<.*>|Status)\s+\w+\("
@@ -261,6 +262,13 @@ def check_libraries(root, report_at):
                                                   "component includes")
 
 
+def check_namespace(path, report):
+    """Checks that a component's namespaces carry the version: docs/decisions/0008."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if PLAIN_NAMESPACE.match(line):
+            report(number, "the namespace lode isn't opened as LODE_NAMESPACE")
+
+
 def check_nodiscard(path, report):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if UNMARKED.match(line):
@@ -297,6 +305,8 @@ def check(root):
             check_outsider(path, component, lambda n, rule, path=path: report_at(path, n, rule))
     for folder in ["include", *COMPONENTS]:
         for path in sources_in(root / folder):
+            if folder != "emulator":  # A library of its own, which exports nothing of C++.
+                check_namespace(path, lambda n, rule, path=path: report_at(path, n, rule))
             if path.suffix == ".hpp":
                 check_nodiscard(path, lambda n, rule, path=path: report_at(path, n, rule))
     check_umbrella(root, report_at)

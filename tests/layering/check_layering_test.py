@@ -53,6 +53,12 @@ class Layering(unittest.TestCase):
     def test_good_tree_passes(self):
         self.assertEqual(check_layering.check(self.root), [])
 
+    def test_namespace_carries_the_version(self):
+        self.write("jit/good.cpp", "namespace LODE_NAMESPACE::cache {\n}\n")
+        self.write("emulator/driver/own.cpp", "namespace lode::emulator {\n}\n")
+        self.assert_found("jit/x.cpp", "\nnamespace lode::cache {\n", "jit/x.cpp:2",
+                          "isn't opened as LODE_NAMESPACE")
+
     def test_base_includes_nobody(self):
         self.assert_found("base/x.cpp", "\n#include <lode/jit/b.hpp>\n", "base/x.cpp:2",
                           "base may include no other component")

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 Status restrict_calls(int /*socket*/, bool /*with_threads*/) {
     return fail(Errc::not_supported,
@@ -14,7 +14,7 @@ Status restrict_calls(int /*socket*/, bool /*with_threads*/) {
                 "libseccomp, which filters its system calls.");
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker
 
 #else
 
@@ -29,7 +29,7 @@ Status restrict_calls(int /*socket*/, bool /*with_threads*/) {
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// Calls that are allowed whatever their arguments are. Those that a machine doesn't have are left
@@ -170,6 +170,6 @@ Status restrict_calls(int socket, bool with_threads) {
     return {};
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <lode/base/error.hpp>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// Refuses all other calls of this process, in all its threads and for good: EPERM, or ENOSYS where
 /// the C library then takes another call. Calls of another machine (32-bit programs) end the
@@ -12,4 +12,4 @@ namespace lode::worker {
 /// `with_threads` it starts no further thread. Needs no_new_privs. Errors: not_supported.
 [[nodiscard]] Status restrict_calls(int socket, bool with_threads);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// The number of file system rights by version of Landlock: each version knows those of the earlier
@@ -130,4 +130,4 @@ Status confine(std::span<const std::string> readable, std::uint32_t open_files) 
     return restrict_files(readable);
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

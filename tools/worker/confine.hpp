@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// From here on this process and its later threads read only below these folders; they write, make
 /// and remove no file, have no capabilities, no way to get any, and at most so many open files.
@@ -15,4 +15,4 @@ namespace lode::worker {
 /// not_supported, with what the system lacks.
 [[nodiscard]] Status confine(std::span<const std::string> readable, std::uint32_t open_files);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// Flags that name files, or write them. Without leading dashes.
@@ -96,4 +96,4 @@ Status lock_jail(const Request& request, int socket) {
                               std::ranges::any_of(request.environment, asks_for_threads));
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

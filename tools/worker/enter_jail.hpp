@@ -11,7 +11,7 @@
 
 #include <memory>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// The jail that a worker is in.
 struct EnteredJail {
@@ -32,4 +32,4 @@ struct EnteredJail {
 /// system calls that compiling needs. Errors: not_supported.
 [[nodiscard]] Status lock_jail(const Request& request, int socket);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

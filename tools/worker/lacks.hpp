@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// `what` is missing, as the error number says.
 inline tl::unexpected<Error> lacks(std::string_view what, int reason) {
@@ -20,4 +20,4 @@ inline tl::unexpected<Error> lacks(std::string_view what, int reason) {
                 native_from_errno(reason));
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

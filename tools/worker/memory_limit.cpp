@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 /// An answer that was made while there was memory.
 struct LastAnswer {
@@ -126,7 +126,7 @@ MemoryLimit::~MemoryLimit() {
 MemoryLimit::MemoryLimit() noexcept = default;
 MemoryLimit::MemoryLimit(MemoryLimit&&) noexcept = default;
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker
 
 // With a sanitizer, its own functions are needed; allocations that fail then end the process as it
 // chooses.

@@ -11,7 +11,7 @@
 
 #include <sys/resource.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 
 struct LastAnswer;
 
@@ -36,4 +36,4 @@ private:
     std::unique_ptr<LastAnswer> last_answer_;
 };
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

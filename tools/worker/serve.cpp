@@ -22,7 +22,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-namespace lode::worker {
+namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// Ends the process when the host closes its end: nobody waits for the compilation any more.
@@ -153,4 +153,4 @@ void serve(int socket, const char* jail) {
     watch_host(socket);
 }
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -1,7 +1,9 @@
 // The worker's side: answers requests until the host is gone.
 #pragma once
 
-namespace lode::worker {
+#include <lode/base/api.hpp>
+
+namespace LODE_NAMESPACE::worker {
 
 /// Serves a host over a connected stream socket and returns when the host closes it. If the host
 /// goes away during a compilation, ends the process at once. Changes the process's environment and
@@ -11,4 +13,4 @@ namespace lode::worker {
 /// receives anything, and answers one request; if it can't, the answer is the error.
 void serve(int socket, const char* jail = nullptr);
 
-}  // namespace lode::worker
+}  // namespace LODE_NAMESPACE::worker

@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A device's compute capability X.Y; 0.0 when default-constructed. A plain value.
 ///
@@ -119,6 +119,6 @@ private:
 /// Whether a suffix exists for a capability: "a" from 9.0, "f" from 10.0.
 bool suffix_exists(ComputeCapability cc, ArchSuffix suffix) noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

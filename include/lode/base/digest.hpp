@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A SHA-256 digest; all zeros when default-constructed. A plain value.
 class Digest {
@@ -77,6 +77,6 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// One variable that lode reads.
 struct EnvironmentVariable {
@@ -54,6 +54,6 @@ std::optional<std::string> environment(std::string_view name);
 /// Errors: invalid_argument for the first wrong value, as environment_word() reports it.
 [[nodiscard]] Status check_environment();
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

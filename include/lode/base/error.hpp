@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What went wrong, classified by what the caller can do next. docs/errors.md lists cause and cure.
 /// Values start at 1 so that a zero-initialised code is never a valid error.
@@ -107,6 +107,6 @@ inline tl::unexpected<Error> fail(Errc code, std::string message, Native native 
         Error{code, std::move(message), std::move(native), std::move(log)});
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// One part of a fat binary. A plain value; the code stays in the file's bytes.
 struct FatbinEntry {
@@ -73,6 +73,6 @@ std::string_view to_string(FatbinEntry::Compression compression) noexcept;
 [[nodiscard]] const Image* newest_ptx_for(std::span<const Image> images,
                                           ComputeCapability device) noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

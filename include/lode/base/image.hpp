@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// One message of a compiler about the source. A plain value.
 struct Diagnostic {
@@ -148,6 +148,6 @@ struct PtxVersion {
 /// The PTX ISA version of a text; nullopt without a readable .version line.
 std::optional<PtxVersion> ptx_version_of(std::string_view ptx);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

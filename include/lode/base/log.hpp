@@ -11,7 +11,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The severity of a log line.
 enum class LogLevel : std::uint8_t {
@@ -46,6 +46,6 @@ private:
     std::shared_ptr<const LogHook> hook_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -17,7 +17,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What one multiprocessor offers to resident blocks, and in which units. A plain value: change
 /// members to ask what another device would do.
@@ -105,6 +105,6 @@ struct OccupancyEstimate {
 /// estimate_occupancy().
 [[nodiscard]] Result<int> best_block_size(const MultiprocessorLimits& limits, BlockNeeds needs);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

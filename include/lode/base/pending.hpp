@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Runs a function, now or later, on any thread: a host's own thread pool, for example. A task may
 /// block for as long as a compilation takes.
@@ -288,6 +288,6 @@ private:
     std::shared_ptr<const void> keeps_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -8,7 +8,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Owns one native handle; move-only. Not thread-safe.
 ///
@@ -64,6 +64,6 @@ private:
     Owner owner_{};
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -11,7 +11,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// An Error as an exception; `what()` is Error::describe().
 class Exception : public std::runtime_error {
@@ -33,6 +33,6 @@ T unwrap(Result<T> result) {
     if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

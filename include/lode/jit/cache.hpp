@@ -29,7 +29,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether compiled code is kept outside this process. The cache in memory is on in every mode.
 enum class CacheMode : std::uint8_t {
@@ -269,6 +269,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

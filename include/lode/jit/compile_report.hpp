@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The reason for a cache miss.
 enum class MissReason : std::uint8_t {
@@ -100,6 +100,6 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept;
 /// host's executor, it may be called until the last task has ended.
 using CompileEventHook = std::function<void(const CompileEvent&)>;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Where to look for NVRTC and the toolkit's headers.
 struct CompilerSearch {
@@ -82,6 +82,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Where to look for nvFatbin.
 struct FatbinWriterSearch {
@@ -66,6 +66,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

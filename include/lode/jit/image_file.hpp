@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The images in bytes whose format is recognised by how they begin: PTX and a cubin are one image,
 /// a fat binary has one for each PTX text and cubin in it. Device::load() loads an image,
@@ -29,6 +29,6 @@ namespace lode {
 /// The same for a whole file. Errors also: not_found; file_failed.
 [[nodiscard]] Result<std::vector<Image>> images_of_file(const std::filesystem::path& path);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

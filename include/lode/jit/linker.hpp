@@ -21,7 +21,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class FileAccesses;
 namespace detail {
@@ -159,6 +159,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A preprocessor definition: -Dname=value, or -Dname (which means 1) without a value.
 struct Definition {
@@ -128,6 +128,6 @@ struct CompileOptions {
 /// outside [0, 255] or an extra flag that is refused, such as -arch.
 [[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

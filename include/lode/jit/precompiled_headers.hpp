@@ -9,7 +9,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Precompiled headers of workers.
 ///
@@ -38,6 +38,6 @@ struct PrecompiledHeaders {
     friend bool operator==(const PrecompiledHeaders&, const PrecompiledHeaders&) = default;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Where the shared cache is, and what it may cost. Credentials never appear in messages.
 struct RemoteCacheOptions {
@@ -65,6 +65,6 @@ struct RemoteCacheOptions {
     [[nodiscard]] static Result<RemoteCacheOptions> from_environment();
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Kernel source: CUDA C++ to compile, or PTX to load. A plain value. A file is read when the code
 /// is needed, so a missing file is reported by the call that needs it.
@@ -72,6 +72,6 @@ private:
     std::string code_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Which suffix a kernel needs, on devices where that suffix exists.
 enum class SuffixPolicy : std::uint8_t {
@@ -148,6 +148,6 @@ struct ToolkitRange {
 /// 11.0 was called 10.1.)
 std::optional<ToolkitRange> toolkits_for(ComputeCapability cc) noexcept;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Which compilations run in worker processes.
 enum class WorkerPolicy : std::uint8_t {
@@ -76,7 +76,8 @@ struct WorkerOptions {
     /// of the machine's memory. What workers take is measured.
     std::uint64_t total_memory_bytes = 0;
     /// The program lode-worker. If empty: LODE_WORKER, else beside this program or beside the
-    /// library that contains lode, else where lode was installed.
+    /// library that contains lode, else where lode was installed, as seen from either, else in the
+    /// package that the host was compiled with (<lode/base/package.h>).
     std::filesystem::path program = {};
     /// The limits of every compilation, which therefore runs in a worker; a request's own limit
     /// replaces its counterpart.
@@ -94,6 +95,6 @@ struct WorkerOptions {
     friend bool operator==(const WorkerOptions&, const WorkerOptions&) = default;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

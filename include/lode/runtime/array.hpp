@@ -22,7 +22,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The format of an array's elements.
 struct ElementFormat {
@@ -403,6 +403,6 @@ private:
     unsigned levels_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

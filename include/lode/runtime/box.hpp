@@ -11,7 +11,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The size of a box in elements. A plane has a depth of 1, a row also a height of 1.
 struct BoxExtent {
@@ -99,6 +99,6 @@ private:
     std::size_t slice_rows_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

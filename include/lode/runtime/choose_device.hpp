@@ -23,7 +23,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What makes one suitable device better than another.
 enum class DevicePreference : std::uint8_t {
@@ -110,6 +110,6 @@ struct ChosenDevice {
                                                          std::string_view name,
                                                          const KernelOptions& options = {});
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

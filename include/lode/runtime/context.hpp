@@ -10,7 +10,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Pushes a device's primary context on the calling thread and pops it at the end of the scope.
 ///
@@ -34,6 +34,6 @@ private:
     std::shared_ptr<detail::DeviceState> device_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -34,7 +34,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Which processes may create contexts on the device (Programming Guide 3.4).
 enum class ComputeMode : std::uint8_t {
@@ -311,6 +311,6 @@ private:
     std::shared_ptr<detail::DeviceState> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

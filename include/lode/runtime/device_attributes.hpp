@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Device;
 
@@ -208,6 +208,6 @@ std::optional<DeviceAttribute> device_attribute_of(std::string_view name) noexce
 /// The same for a name. Errors also: not_found for an unknown name.
 [[nodiscard]] Result<int> device_attribute(const Device& device, std::string_view name);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct DevicePrintfState;
@@ -47,6 +47,6 @@ private:
     std::unique_ptr<detail::DevicePrintfState> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

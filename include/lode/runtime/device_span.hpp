@@ -17,7 +17,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Device;
 
@@ -278,6 +278,6 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

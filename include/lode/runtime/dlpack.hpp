@@ -23,7 +23,7 @@ LODE_API_BEGIN
 /// DLPack's structures, with the layout of its C header `dlpack.h`, and conversions from and to
 /// lode's types. A `lode::dlpack::ManagedTensor*` may be cast to `DLManagedTensorVersioned*` and
 /// back.
-namespace lode::dlpack {
+namespace LODE_NAMESPACE::dlpack {
 
 /// Where a tensor's memory is (DLDeviceType). Libraries may use other values.
 enum class DeviceType : std::int32_t {
@@ -112,9 +112,9 @@ requires std::is_arithmetic_v<T>
         return {std::is_signed_v<T> ? TypeCode::signed_integer : TypeCode::unsigned_integer, bits};
 }
 
-}  // namespace lode::dlpack
+}  // namespace LODE_NAMESPACE::dlpack
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 /// What an exported tensor keeps alive.
 struct ExportedMemory {
     virtual ~ExportedMemory() = default;
@@ -139,9 +139,9 @@ struct TensorMemory {
                                                  dlpack::DataType type, std::size_t align,
                                                  bool writes, const Device* device);
 [[nodiscard]] int ordinal_of(const DeviceState& device) noexcept;
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail
 
-namespace lode::dlpack {
+namespace LODE_NAMESPACE::dlpack {
 
 /// Gives a buffer away as a tensor of this shape, or of one dimension. Work on the buffer must be
 /// done, or ordered with the consumer's as the protocol of its language says. Errors:
@@ -204,6 +204,6 @@ template <class T>
         });
 }
 
-}  // namespace lode::dlpack
+}  // namespace LODE_NAMESPACE::dlpack
 
 LODE_API_END

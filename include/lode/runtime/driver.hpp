@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Where to look for the CUDA driver library.
 struct DriverSearch {
@@ -101,6 +101,6 @@ private:
     std::shared_ptr<const detail::DriverState> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Links inputs for a device with the driver's linker, where nvJitLink isn't installed or the code
 /// is to run on the software device. Blocks. Thread-safe.
@@ -29,6 +29,6 @@ namespace lode {
                                              std::span<const LinkInput> inputs,
                                              const LinkOptions& options = {});
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct ExternalMemoryTraits {
@@ -154,6 +154,6 @@ private:
     UniqueHandle<detail::ExternalSemaphoreTraits> handle_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

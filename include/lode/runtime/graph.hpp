@@ -20,7 +20,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Device;
 class GraphExec;
@@ -220,6 +220,6 @@ private:
     bool active_ = true;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -24,7 +24,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Graph;
 
@@ -289,6 +289,6 @@ struct ConditionalNode {
     std::vector<GraphBody> bodies;  ///< In the order of the numbers that select them.
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

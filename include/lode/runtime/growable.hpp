@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 /// Reserved addresses and the physical memory that is mapped there.
@@ -138,6 +138,6 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

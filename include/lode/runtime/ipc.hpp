@@ -20,7 +20,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 struct IpcMemoryHandle;
 
@@ -162,6 +162,6 @@ struct IpcEventHandle {
 static_assert(std::is_trivially_copyable_v<IpcMemoryHandle> &&
               std::is_trivially_copyable_v<IpcEventHandle>);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

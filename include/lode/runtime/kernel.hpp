@@ -24,7 +24,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What the driver reports about a loaded kernel on its device (cuKernelGetAttribute).
 struct KernelAttributes {
@@ -382,6 +382,6 @@ private:
     UntypedKernel untyped_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// How many clusters of a launch fit on the device at once (cuOccupancyMaxActiveClusters); 0 if not
 /// even one does. `shape` has the cluster, the block and the shared memory.
@@ -49,6 +49,6 @@ using SharedBytesOfBlock = std::function<std::size_t(std::uint32_t threads_per_b
                                                  std::uint64_t elements,
                                                  const SharedBytesOfBlock& dynamic_shared_bytes);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

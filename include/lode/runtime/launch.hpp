@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 template <class T>
 class DeviceSpan;
@@ -157,6 +157,6 @@ private:
     mutable detail::KernelNumber fits_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

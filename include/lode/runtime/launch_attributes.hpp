@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Event;
 
@@ -95,6 +95,6 @@ struct LaunchAttributes {
     std::optional<bool> nvlink_centric = std::nullopt;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode::detail {
+namespace LODE_NAMESPACE::detail {
 
 struct DeviceState;
 struct PreparedState;
@@ -221,6 +221,6 @@ struct PreparedCall {
     return success();
 }
 
-}  // namespace lode::detail
+}  // namespace LODE_NAMESPACE::detail
 
 LODE_API_END

@@ -20,7 +20,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Whether the driver's PTX compiler lets loads of global memory use the L1 cache, where the code
 /// doesn't say it (ptxas's -dlcm).
@@ -185,6 +185,6 @@ private:
     std::shared_ptr<const detail::LibraryState> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

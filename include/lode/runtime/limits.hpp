@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A limit of a device's primary context (CUlimit). All code of the process on this device shares
 /// it.
@@ -64,6 +64,6 @@ struct LimitValue {
 /// (cuCtxResetPersistingL2Cache).
 [[nodiscard]] Status reset_persisting_l2(const Device& device);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -11,7 +11,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Loads a PTX, cubin or fatbin file, whose format is recognised by its content; of a fat binary,
 /// the image that suits the device best (choose_image). The software device loads PTX only. Blocks.
@@ -21,6 +21,6 @@ namespace lode {
 [[nodiscard]] Result<Library> load_file(const Device& device, const std::filesystem::path& path,
                                         const LoadOptions& options = {});
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

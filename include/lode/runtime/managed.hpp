@@ -19,7 +19,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Which streams may access managed memory (Programming Guide J.2.2.3).
 enum class ManagedAttachment : std::uint8_t {
@@ -190,6 +190,6 @@ private:
 /// Whether the host and kernels of the device may use managed memory at the same time.
 [[nodiscard]] Result<bool> has_concurrent_managed_access(const Device& device);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -19,7 +19,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct DeviceMemoryTraits {
@@ -292,6 +292,6 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -19,7 +19,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct MemoryPoolOwner {
@@ -270,6 +270,6 @@ private:
     UniqueHandle<detail::MemoryPoolTraits> handle_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

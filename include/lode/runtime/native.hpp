@@ -24,7 +24,7 @@ struct CUextSemaphore_st;
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 using NativeDevice = int;                              ///< CUdevice
 using NativeContext = ::CUctx_st*;                     ///< CUcontext
@@ -46,6 +46,6 @@ using NativeMipmappedArray = ::CUmipmappedArray_st*;   ///< CUmipmappedArray
 using NativeTexture = unsigned long long;              ///< CUtexObject, also cudaTextureObject_t
 using NativeSurface = unsigned long long;              ///< CUsurfObject, also cudaSurfaceObject_t
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -8,7 +8,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What links two devices (cuDeviceGetP2PAttribute).
 struct PeerProperties {
@@ -40,6 +40,6 @@ struct PeerProperties {
 /// Errors: those of the driver.
 [[nodiscard]] Status disable_peer_access(const Device& device, const Device& peer);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

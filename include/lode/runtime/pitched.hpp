@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 /// Rows of bytes in slices, in device memory.
@@ -305,6 +305,6 @@ template <class T>
 inline constexpr bool is_device_memory<PitchedBuffer<T>> = true;
 }  // namespace detail
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

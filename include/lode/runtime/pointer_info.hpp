@@ -11,7 +11,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Device;
 
@@ -44,6 +44,6 @@ struct PointerInfo {
 /// The same for a pointer.
 [[nodiscard]] Result<PointerInfo> inspect_pointer(const Device& device, const void* address);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -18,7 +18,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 /// Deletes a prepared launch's state, but not the one that all empty ones share.
@@ -142,6 +142,6 @@ Result<PreparedLaunch<void(Parameters...)>> Kernel<void(Parameters...)>::prepare
         });
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// How host memory is registered.
 struct RegisterOptions {
@@ -107,6 +107,6 @@ private:
     std::span<T> memory_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// How to open a Runtime; by default everything is found automatically.
 struct RuntimeOptions {
@@ -72,6 +72,6 @@ private:
     std::shared_ptr<detail::RuntimeState> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 /// Maps new memory that can be exported.
@@ -110,6 +110,6 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -10,7 +10,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Offsets of arrays in dynamic shared memory.
 ///
@@ -49,6 +49,6 @@ private:
     std::size_t bytes_ = 0;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

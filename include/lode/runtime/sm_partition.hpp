@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct SmPartitionState;
@@ -79,6 +79,6 @@ struct SmSplit {
     SmPartition rest;                     ///< What is left over; empty if nothing is.
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

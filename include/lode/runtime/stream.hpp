@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 class Device;
 class Event;
@@ -215,6 +215,6 @@ private:
     bool timing_ = false;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

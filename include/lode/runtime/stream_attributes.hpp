@@ -12,7 +12,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// How a thread waits for a stream.
 enum class SyncPolicy : std::uint8_t {
@@ -49,6 +49,6 @@ struct StreamAttributes {
 /// Errors: invalid_argument for streams of different devices.
 [[nodiscard]] Status copy_stream_attributes(StreamRef to, StreamRef from);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

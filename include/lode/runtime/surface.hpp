@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 namespace detail {
 struct SurfaceTraits {
@@ -72,6 +72,6 @@ template <>
 inline constexpr detail::ArgumentKind detail::argument_kind<Surface> =
     detail::ArgumentKind::surface;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -13,7 +13,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// The type of a tensor's elements, with the numbers of CUtensorMapDataType. The packed types need
 /// a driver for CUDA 12.8 and compute capability 10.0.
@@ -133,6 +133,6 @@ struct Im2colWideTensor {
 /// The same for a wide im2col tensor.
 [[nodiscard]] Status check_tensor(const Im2colWideTensor& tensor);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

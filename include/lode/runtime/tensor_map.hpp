@@ -15,7 +15,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// An encoded map, in the layout of CUtensorMap. Pass it by value as a kernel's `const
 /// __grid_constant__ CUtensorMap` parameter. Doesn't own the memory that it describes; valid as
@@ -59,6 +59,6 @@ struct HalfMatrix {
 [[nodiscard]] Status replace_address(const Device& device, TensorMap& map,
                                      NativeDevicePointer address);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -20,7 +20,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What a coordinate outside of the texture means. `wrap` and `mirror` need normalised coordinates;
 /// otherwise they clamp.
@@ -160,6 +160,6 @@ template <>
 inline constexpr detail::ArgumentKind detail::argument_kind<Texture> =
     detail::ArgumentKind::texture;
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

@@ -21,7 +21,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A file embedded in the program by CMake's lode_embed_kernels.
 struct EmbeddedFile {
@@ -157,6 +157,6 @@ struct ForcedRow {
 /// names none. Errors: those of forced_rows().
 [[nodiscard]] Result<std::string> forced_row(std::string_view text, std::string_view family);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

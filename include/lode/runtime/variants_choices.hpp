@@ -14,7 +14,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// What a tuned choice applies to.
 struct TuneKey {
@@ -85,6 +85,6 @@ double median_of(std::span<const double> values);
 /// of the two rows' half interquartile ranges. Returns a RowTimes::row; nullopt without rows.
 std::optional<std::size_t> fastest_row(std::span<const RowTimes> rows, double margin);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

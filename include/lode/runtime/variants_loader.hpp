@@ -25,7 +25,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// Options for loading one family.
 struct VariantOptions {
@@ -172,6 +172,6 @@ struct VariantCompilation {
     const std::function<Status(const VariantRow&)>& load,
     const std::function<void(const VariantRow&, const Error&)>& on_failure);
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

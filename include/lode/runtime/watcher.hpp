@@ -16,7 +16,7 @@
 
 LODE_API_BEGIN
 
-namespace lode {
+namespace LODE_NAMESPACE {
 
 /// A kernel and the files that it depends on. Copies share everything; thread-safe; keeps the
 /// device alive.
@@ -62,6 +62,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE
 
 LODE_API_END

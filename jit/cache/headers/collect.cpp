@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 namespace fs = std::filesystem;
@@ -347,4 +347,4 @@ bool code_contains(const Image& image, std::string_view text) {
     return image.ptx.find(decimal) != std::string::npos;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

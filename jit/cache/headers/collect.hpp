@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The inputs of one compilation that concern its headers. Views; the owner must outlive the call.
 struct HeaderQuestion {
@@ -43,4 +43,4 @@ struct CollectedHeaders {
 /// Whether compiled code contains a text, in its machine code or its PTX.
 [[nodiscard]] bool code_contains(const Image& image, std::string_view text);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

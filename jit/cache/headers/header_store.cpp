@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// The result of looking at a path. Refused: the system doesn't say whether anything exists there.
@@ -273,4 +273,4 @@ HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, He
     return check;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A header file at one time.
 struct HeaderState {
@@ -83,4 +83,4 @@ struct HeaderCheck {
 [[nodiscard]] HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders,
                                         HeaderStore& store, bool trusts_stamps = true);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

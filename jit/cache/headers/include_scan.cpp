@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::string_view word = "include";
@@ -123,4 +123,4 @@ bool is_free_of_includes(std::string_view text) {
     return text.find(word) == std::string_view::npos && !pastes_tokens(text);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,11 +6,13 @@
 // inactive regions.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// One place where a text names a header.
 struct IncludeMention {
@@ -34,4 +36,4 @@ struct IncludeScan {
 /// Whether a text can't read any header: it contains no form of "include" and can't form one.
 [[nodiscard]] bool is_free_of_includes(std::string_view text);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

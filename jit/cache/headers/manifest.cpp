@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 enum ManifestSection : std::uint32_t { key_section = 1, sets_section };
@@ -231,4 +231,4 @@ Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes, const Key&
     return manifest;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

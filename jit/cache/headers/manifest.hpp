@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// One header that was read.
 struct HeaderRecord {
@@ -126,4 +126,4 @@ struct Manifest {
 [[nodiscard]] Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes,
                                                   const Key& request);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Environment variables that NVRTC is known to read; others that it asks for are part of the
@@ -27,4 +27,4 @@ bool options_put_paths_into_code(const CompileOptions& options) noexcept {
     return options.line_info || options.debug;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Why code with the time of its compilation isn't kept.
 inline constexpr std::string_view time_obstacle = "the source depends on the time of compilation";
@@ -20,4 +20,4 @@ bool is_variable_in_key(std::string_view name) noexcept;
 /// Whether the options put paths into the code, whatever the source.
 bool options_put_paths_into_code(const CompileOptions& options) noexcept;
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

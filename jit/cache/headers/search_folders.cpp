@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ bool is_below(const std::string& path, const std::string& folder) {
            (folder == "/" || path[folder.size()] == '/');
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The folders that a compilation searches for headers, absolute.
 struct SearchFolders {
@@ -74,4 +74,4 @@ struct NamedFolder {
 /// Whether an absolute path lies below a folder; it does not lie below itself.
 [[nodiscard]] bool is_below(const std::string& path, const std::string& folder);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::size_t longest_path = 128;
@@ -216,4 +216,4 @@ Result<std::vector<OutputFile>> parse_action_result(std::span<const std::byte> b
     return files;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

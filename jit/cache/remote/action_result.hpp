@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// An action with more files is refused.
 inline constexpr std::size_t most_action_files = 8;
@@ -49,4 +49,4 @@ struct OutputFile {
 /// Errors: invalid_image, with the reason.
 [[nodiscard]] Result<std::vector<OutputFile>> parse_action_result(std::span<const std::byte> bytes);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// What goes well or wrong with a server.
 enum class Traffic : std::uint8_t {
@@ -79,4 +79,4 @@ private:
     Clock::time_point trial_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

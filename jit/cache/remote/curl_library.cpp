@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 Result<CurlLibrary> open_curl() {
@@ -58,5 +58,5 @@ Result<const CurlLibrary*> CurlLibrary::get() {
     return &*curl;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache
 #endif

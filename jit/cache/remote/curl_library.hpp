@@ -7,7 +7,7 @@
 
 #include <curl/curl.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The functions of libcurl that HttpStore calls. Opened once per process and never closed.
 struct CurlLibrary {
@@ -34,4 +34,4 @@ struct CurlLibrary {
     [[nodiscard]] static Result<const CurlLibrary*> get();
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

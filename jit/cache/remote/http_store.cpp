@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -373,5 +373,5 @@ Status HttpStore::ping() {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache
 #endif

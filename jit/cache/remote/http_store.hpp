@@ -11,7 +11,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Keeps its connections open. Follows no redirect and uses no scheme but that of the URL, so that
 /// credentials reach only the server that the options name.
@@ -53,4 +53,4 @@ private:
     std::vector<std::unique_ptr<Session>> idle_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-namespace lode {
+namespace LODE_NAMESPACE {
 namespace cache {
 namespace {
 
@@ -197,4 +197,4 @@ Result<RemoteCacheOptions> RemoteCacheOptions::from_environment() {
     return options;
 }
 
-}  // namespace lode
+}  // namespace LODE_NAMESPACE

@@ -16,7 +16,7 @@
 #define LODE_TEXT_OF_(value) #value
 #define LODE_TEXT_OF(value) LODE_TEXT_OF_(value)
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::size_t most_idle_connections = 16;
@@ -299,5 +299,5 @@ Status RedisStore::release(const Digest& name, const std::string& owner) {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache
 #endif

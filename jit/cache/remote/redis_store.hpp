@@ -13,7 +13,7 @@
 
 #include <hiredis/hiredis.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The functions of hiredis that RedisStore calls. Opened once per process and never closed.
 struct HiredisLibrary {
@@ -97,4 +97,4 @@ private:
     std::vector<Context> idle_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The name of a blob.
 struct BlobName {
@@ -85,4 +85,4 @@ struct RemoteUrl {
 };
 [[nodiscard]] Result<RemoteUrl> parse_remote_url(std::string_view url);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

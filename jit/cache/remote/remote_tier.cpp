@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// The newest entries of manifests that were read, until they are asked for.
@@ -235,4 +235,4 @@ void RemoteTier::release(const Digest& key) {
     enqueue({Write::Kind::release, {RecordKind::manifest, key}});
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -30,7 +30,7 @@
 
 #include <sys/types.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The file of an action that is the record itself.
 inline constexpr std::string_view record_file = "record";
@@ -178,4 +178,4 @@ private:
     std::optional<Breaker::Clock::time_point> process_end_;  ///< When it was first seen.
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

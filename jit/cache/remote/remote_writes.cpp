@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 bool RemoteTier::is_own_process() const noexcept {
     return ::getpid() == process_;
@@ -259,4 +259,4 @@ Status RemoteTier::send_record(RemoteStore& store, Write& write) {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::uint64_t traffic_magic = 0x31'63'66'61'72'74'65'6c;  // "letrafc1"
@@ -86,4 +86,4 @@ Result<RemoteTraffic> read_traffic(const TrustedFolder& folder) {
     return parse_traffic(read.record.bytes);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

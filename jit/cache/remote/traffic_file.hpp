@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The sums over all processes that used the remote cache and have ended.
 struct RemoteTraffic {
@@ -32,4 +32,4 @@ struct RemoteTraffic {
 /// The sums; zeros if there is no such file, or if it is damaged. Errors: file_failed.
 [[nodiscard]] Result<RemoteTraffic> read_traffic(const TrustedFolder& folder);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 Result<Bytes> decompress_body(std::span<const std::byte> body, std::size_t limit) {
     const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream(ZSTD_createDStream(),
@@ -35,4 +35,4 @@ Result<Bytes> decompress_body(std::span<const std::byte> body, std::size_t limit
     return plain;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

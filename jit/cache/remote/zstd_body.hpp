@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <span>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The plain bytes of a zstd stream. Never allocates more than `limit` bytes for them. Errors:
 /// file_failed if it is damaged, incomplete, or longer than `limit`.
 [[nodiscard]] Result<Bytes> decompress_body(std::span<const std::byte> body, std::size_t limit);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

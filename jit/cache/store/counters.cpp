@@ -1,6 +1,6 @@
 #include "jit/cache/store/counters.hpp"
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 CacheCounters AtomicCounters::snapshot() const {
     CacheCounters counters;
@@ -33,4 +33,4 @@ CacheCounters AtomicCounters::snapshot() const {
     return counters;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// CacheCounters with one atomic per counter.
 struct AtomicCounters {
@@ -24,4 +24,4 @@ struct AtomicCounters {
     [[nodiscard]] CacheCounters snapshot() const;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

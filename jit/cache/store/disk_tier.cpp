@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr const char* version_folder = "v6";
@@ -239,4 +239,4 @@ Status DiskTier::clear() const {
     return {};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -24,7 +24,7 @@
 #include <functional>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The result of a sweep.
 struct SweepReport {
@@ -89,4 +89,4 @@ inline constexpr const char* lock_file = "v6/locks";
 inline constexpr const char* pch_folder = "v6/pch";
 inline constexpr const char* traffic_file = "v6/remote_traffic";
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

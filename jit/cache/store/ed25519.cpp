@@ -10,7 +10,7 @@
 #include <openssl/provider.h>
 #include <openssl/rand.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr const char* algorithm = "ED25519";
@@ -165,4 +165,4 @@ Signature SecretKey::sign(std::span<const std::byte> text) const {
     return signature;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 enum EntrySection : std::uint32_t {
@@ -128,4 +128,4 @@ Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key) 
     return entry;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

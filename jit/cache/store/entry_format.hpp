@@ -23,7 +23,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The key field "output" of a compilation to LTO-IR.
 inline constexpr std::string_view lto_ir_output = "lto-ir";
@@ -52,4 +52,4 @@ Bytes format_entry(const Entry& entry);
 /// `key` and that every byte matches its checksum. Errors: as parse_entry.
 [[nodiscard]] Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 const FileOperations& FileOperations::system() noexcept {
     static const FileOperations operations;
@@ -105,4 +105,4 @@ int FileOperations::lock_byte(int file, std::int64_t offset) const noexcept {
     return ::fcntl(file, F_OFD_SETLK, &range);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -10,6 +10,8 @@
 //   - everything else may be out of date, gone (ESTALE) or impossible (ENOLCK).
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Each function is one system call: -1, with errno set, on failure. Thread-safe.
 class FileOperations {
@@ -60,4 +62,4 @@ public:
     [[nodiscard]] virtual int lock_byte(int file, std::int64_t offset) const noexcept;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

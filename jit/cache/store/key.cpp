@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 KeyWriter& KeyWriter::field(std::string_view name, std::string_view value) {
     text_ += fmt::format("{} {}:", name, value.size());
@@ -42,4 +42,4 @@ std::optional<KeyFields> key_fields(std::string_view text) {
     return fields;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

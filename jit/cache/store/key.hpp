@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A key: canonical text and its SHA-256.
 struct Key {
@@ -47,4 +47,4 @@ private:
 using KeyFields = std::vector<std::pair<std::string, std::string>>;
 std::optional<KeyFields> key_fields(std::string_view text);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::uint64_t largest_key_file = std::uint64_t{1} << 20;
@@ -225,4 +225,4 @@ Status write_key_pair(const std::filesystem::path& file, const SecretKey& key) {
     return written;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

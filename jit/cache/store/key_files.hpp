@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// What files of keys say.
 struct KeyRing {
@@ -47,4 +47,4 @@ struct KeyRing {
 /// file_failed, also if one of them exists.
 [[nodiscard]] Status write_key_pair(const std::filesystem::path& file, const SecretKey& key);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 KeyLock::KeyLock(const TrustedFolder& folder, const Digest& key)
     : operations_(&folder.operations()) {
@@ -21,4 +21,4 @@ KeyLock::Outcome KeyLock::attempt() noexcept {
     return errno == EAGAIN || errno == EACCES ? Outcome::busy : Outcome::failed;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Holds the lock of one key until destroyed. Move-only.
 class KeyLock {
@@ -38,4 +38,4 @@ private:
     std::int64_t offset_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

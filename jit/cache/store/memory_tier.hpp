@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The first bytes of a digest are already uniformly distributed.
 struct DigestHash {
@@ -88,4 +88,4 @@ private:
     std::size_t used_bytes_ = 0;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

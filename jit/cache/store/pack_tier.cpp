@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 enum PackSection : std::uint32_t { index_section = 1, records_section };
@@ -87,4 +87,4 @@ Result<std::optional<Record>> PackTier::get(const RecordKey& key) {
     return Record{found->second, {}};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// One record of a pack.
 struct PackedRecord {
@@ -45,4 +45,4 @@ private:
     std::map<std::pair<RecordKind, Digest>, Bytes> records_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

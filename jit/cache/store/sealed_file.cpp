@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::string_view magic = "\x89lode\r\n\x1a";
@@ -216,4 +216,4 @@ Result<std::string> SealedFile::text(std::uint32_t id) const {
     return unpack<std::string>(id);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

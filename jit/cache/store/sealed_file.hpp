@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The kind of a sealed file. The values are part of the format.
 enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4, pch = 5 };
@@ -96,4 +96,4 @@ std::optional<std::span<const std::byte>> seal_of(std::span<const std::byte> byt
 /// "This cache file is damaged: `what`."
 tl::unexpected<Error> damaged(std::string_view what);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::string_view signatures_magic = "lodesign";
@@ -113,4 +113,4 @@ Result<Bytes> add_signature(const RecordKey& key, std::span<const std::byte> byt
     return join_record(record.sealed, record.signatures);
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

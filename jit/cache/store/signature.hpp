@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The first 16 bytes of the SHA-256 of a public key's 32 bytes.
 struct KeyId {
@@ -121,4 +121,4 @@ inline constexpr std::uint32_t max_signatures = 16;
 [[nodiscard]] Result<Bytes> add_signature(const RecordKey& key, std::span<const std::byte> bytes,
                                           const SecretKey& secret);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 /// Calls `visit(path, identity)` for every file in a tree, and `leave(path)` after each folder.
@@ -56,4 +56,4 @@ Status remove_tree(const TrustedFolder& folder, const std::string& path) {
     return outcome;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 inline constexpr const char* sources_folder = "v6/sources";
 
@@ -33,4 +33,4 @@ struct SourceGroup {
 /// file_failed.
 [[nodiscard]] Status remove_tree(const TrustedFolder& folder, const std::string& path);
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

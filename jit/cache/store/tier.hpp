@@ -16,7 +16,7 @@
 #include <span>
 #include <string_view>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// The kind of a record; each kind has its own namespace.
 enum class RecordKind : std::uint8_t { entry, manifest, toolchain };
@@ -77,4 +77,4 @@ public:
     [[nodiscard]] virtual Status remove(const RecordKey& key, const FileIdentity* only) = 0;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 void TierStack::add(std::unique_ptr<Tier> tier) {
     auto slot = std::make_unique<Slot>();
@@ -133,4 +133,4 @@ void TierStack::report_fault(std::string_view what, const Error& why) {
     log_.write(LogLevel::warning, fmt::format("The cache {}: {}", what, why.message));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

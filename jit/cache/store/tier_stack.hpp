@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A value and the tier it came from.
 template <class Value>
@@ -131,4 +131,4 @@ private:
     std::set<std::string> told_;  ///< Causes of distrust that are in the log.
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 Trust::Trust(CacheTrust mode, KeyRing keys, std::optional<SecretKey> secret)
     : mode_(secret ? CacheTrust::signed_only : mode),
@@ -85,4 +85,4 @@ Bytes Trust::seal_with_signature(const RecordKey& key, std::span<const std::byte
     return join_record(sealed, std::span(&signature, 1));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A record that may be parsed.
 struct AdmittedRecord {
@@ -63,4 +63,4 @@ private:
     std::optional<SecretKey> secret_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr mode_t folder_mode = 0700;
@@ -404,4 +404,4 @@ Result<std::vector<std::string>> TrustedFolder::folders(const std::string& folde
     return names;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

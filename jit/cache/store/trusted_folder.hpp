@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe; all paths are relative to the folder and contain no "..".
 class TrustedFolder {
@@ -131,4 +131,4 @@ FileIdentity identity_of(const struct stat& status) noexcept;
 /// 16 hexadecimal digits, different for every call.
 std::string random_name();
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

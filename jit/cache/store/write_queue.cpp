@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 namespace {
 
 void run(const WriteQueue::Write& write) noexcept {
@@ -109,4 +109,4 @@ void WriteQueue::wait() {
     state_->changed.wait(lock, [this] { return state_->items.empty(); });
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -1,13 +1,15 @@
 // WriteQueue: writes that their caller doesn't wait for.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
 
 #include <sys/types.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Runs writes on a thread of its own, in order; the first one starts the thread. Thread-safe.
 class WriteQueue {
@@ -38,4 +40,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -11,6 +11,11 @@ using lode::Errc;
 using lode::open_first;
 using lode::SharedLibrary;
 
+extern "C" {
+/// As <lode/base/package.h> defines it.
+__attribute__((visibility("hidden"))) const char* lode_package = nullptr;
+}
+
 namespace {
 
 bool contains(const std::string& text, std::string_view part) {
@@ -86,4 +91,14 @@ TEST_CASE("library search: distinguishes a place that can't be examined from a m
 
 TEST_CASE("executable folder: holds the running program") {
     CHECK(std::filesystem::exists(lode::executable_folder() / "lode_unit_base"));
+}
+
+TEST_CASE("package: its folder of programs is known by the path of its header") {
+    lode_package = "/opt/somewhere/include/lode/base/package.h";
+    CHECK(lode::package_programs_folder() == "/opt/somewhere/bin");
+    lode_package = "/opt/here/lib/pkgconfig/../../include/lode/base/package.h";
+    CHECK(lode::package_programs_folder() == "/opt/here/bin");
+    // Relative to the folder of a compiler that has ended long ago.
+    lode_package = "../include/lode/base/package.h";
+    CHECK(lode::package_programs_folder().empty());
 }

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// An entry for sm_90a whose code depends on `seed`, with a matching key text.
 inline Entry example_entry(int seed = 0, std::size_t code_bytes = 100) {
@@ -42,4 +42,4 @@ inline Key key_of(const Entry& entry) {
     return Key{entry.key_text, sha256(entry.key_text)};
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

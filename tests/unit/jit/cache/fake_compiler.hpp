@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Understands `#include "x"` and `#include <x>` at the start of a line. Its machine code is the
 /// target, the flags and the text with every header expanded in place. A text that contains "error"
@@ -181,4 +181,4 @@ inline void settle() {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

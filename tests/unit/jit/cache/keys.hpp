@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// A new key, in the files `name` and `name`.pub.
 inline SecretKey make_key(const Scratch& scratch, const std::string& name) {
@@ -39,4 +39,4 @@ inline CacheOptions trusting(const Scratch& scratch, const std::string& folder,
     return options;
 }
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// How often each fault occurs, in one of a thousand calls that it can befall.
 struct NetworkFaults {
@@ -210,4 +210,4 @@ private:
     mutable std::atomic<std::uint64_t> count_ = 0;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

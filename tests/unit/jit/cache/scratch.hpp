@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 /// Creates the folder in the constructor and removes it in the destructor.
 class Scratch {
@@ -38,4 +38,4 @@ private:
     ScratchFolder folder_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace lode::cache {
+namespace LODE_NAMESPACE::cache {
 
 inline constexpr const char* header = "#pragma once\nint answer = 42;\n";
 inline constexpr const char* text = "#include \"answer.h\"\n__global__ void kernel() {}\n";
@@ -41,4 +41,4 @@ private:
     std::string url_;
 };
 
-}  // namespace lode::cache
+}  // namespace LODE_NAMESPACE::cache
