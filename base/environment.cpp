@@ -62,7 +62,9 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_TRUST",
      "Which stored records the cache takes: any, or only those that a trusted key has signed.",
      "any", "any, signed"},
-    {"LODE_COMPILE_MEMORY", "The memory in bytes at which a worker that compiles is ended.",
+    {"LODE_COMPILE_MEMORY",
+     "The memory in bytes at which a worker that compiles is ended, and beyond which the kernel "
+     "gives it none.",
      "no limit"},
     {"LODE_COMPILE_TIMEOUT", "The milliseconds after which a worker that compiles is ended.",
      "no limit"},

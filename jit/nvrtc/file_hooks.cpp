@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -111,6 +112,9 @@ ssize_t plain_readlink(const char* path, char* text, std::size_t size) noexcept 
 DIR* plain_opendir(const char* path) noexcept {
     return ::opendir(path);
 }
+int plain_sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
+    return ::sigaction(number, action, before);
+}
 char* plain_time_text(const std::time_t* time) noexcept {
     return std::ctime(time);
 }
@@ -144,6 +148,8 @@ struct Hooks {
     static inline constinit Next next_time{&std::time};
     static inline constinit Next next_process{&::getpid};
     static inline constinit Next next_at_exit{&abi::__cxa_atexit};
+    static inline constinit Next next_signal{&std::signal};
+    static inline constinit Next next_sigaction{&plain_sigaction};
 
     static std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
         if (in_force == nullptr) return next_fopen(path, mode);
@@ -203,6 +209,17 @@ struct Hooks {
         constexpr pid_t always = 1;
         // The names of temporary files have the number too.
         return in_force == nullptr || own_pch != nullptr ? next_process() : always;
+    }
+    // NVRTC's front end handles SIGTERM and others with exit(), and doesn't give the host's handlers
+    // back.
+    static void (*hooked_signal(int number, void (*handler)(int)) noexcept)(int) {
+        return in_force == nullptr ? next_signal(number, handler) : SIG_DFL;
+    }
+    static int hooked_sigaction(int number, const struct sigaction* action,
+                                struct sigaction* before) noexcept {
+        const bool is_fault = number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
+                              number == SIGILL || number == SIGABRT;
+        return next_sigaction(number, in_force == nullptr || is_fault ? action : nullptr, before);
     }
     /// NVRTC's handlers must find no compilation in progress.
     static int hooked_at_exit(void (*handler)(void*), void* argument, void* owner) noexcept {
@@ -271,6 +288,8 @@ struct Hooks {
             {"time", address(&hooked_time), next_time.slot()},
             {"getpid", address(&hooked_process), next_process.slot()},
             {"__cxa_atexit", address(&hooked_at_exit), next_at_exit.slot()},
+            {"signal", address(&hooked_signal), next_signal.slot()},
+            {"sigaction", address(&hooked_sigaction), next_sigaction.slot()},
         };
         return functions;
     }

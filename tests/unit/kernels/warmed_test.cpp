@@ -82,7 +82,7 @@ TEST_CASE("warmed families: every row loads where compiling is forbidden") {
                 rows.push_back(row.name);
             const auto compilations =
                 lode::compilations_of(family, lode::variant_device_properties(device),
-                                      {.line_info = true, .source_files = false}, rows)
+                                      {}, rows)
                     .value();
             for (const auto& [row, source, options, names, suffix] : compilations) {
                 const auto arch = device.target(suffix).value().arch;
