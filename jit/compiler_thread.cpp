@@ -23,8 +23,8 @@ namespace {
 /// Compilers descend by recursion. Only what is used becomes memory.
 constexpr std::size_t stack_bytes = std::size_t{64} << 20;
 
-/// The memory of a compiler's stack. It is never unmapped: NVRTC 13 keeps a pointer into the stack on
-/// which its assembler failed, and writes there in a handler of exit().
+/// The memory of a compiler's stack. It is never unmapped: NVRTC 13 keeps a pointer into the stack
+/// on which its assembler failed, and writes there in a handler of exit().
 struct Stack {
     void* memory;
     Stack* next;

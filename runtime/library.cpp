@@ -219,12 +219,12 @@ Status Library::read_global(std::string_view name, void* to, std::size_t bytes) 
 }
 
 const Image& Library::image() const noexcept {
-    static const Image none;
+    static const Image& none = *new Image;
     return state_ ? *state_->image : none;
 }
 
 const std::string& Library::load_log() const noexcept {
-    static const std::string none;
+    static const std::string& none = *new std::string;
     return state_ ? state_->log : none;
 }
 

@@ -128,7 +128,7 @@ std::optional<std::string> text_of(void* handle, int (*size_of)(void*, std::size
 
 Result<std::string> ptx_of_lto_ir(std::span<const LtoInput> inputs,
                                   std::vector<std::string> options) {
-    static const auto opened = open_real();
+    static const auto& opened = *new auto(open_real());
     if (!opened) return tl::unexpected<Error>(opened.error());
     const RealLinker& real = *opened;
     for (const char* option : {"-lto", "-ptx"})

@@ -210,8 +210,8 @@ struct Hooks {
         // The names of temporary files have the number too.
         return in_force == nullptr || own_pch != nullptr ? next_process() : always;
     }
-    // NVRTC's front end handles SIGTERM and others with exit(), and doesn't give the host's handlers
-    // back.
+    // NVRTC's front end handles SIGTERM and others with exit(), and doesn't give the host's
+    // handlers back.
     static void (*hooked_signal(int number, void (*handler)(int)) noexcept)(int) {
         return in_force == nullptr ? next_signal(number, handler) : SIG_DFL;
     }

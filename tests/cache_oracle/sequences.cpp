@@ -88,6 +88,7 @@ constexpr const char* sources[] = {
 
 /// Flags that some NVRTC knows. One that another doesn't is refused, which is part of a sequence
 /// too.
+// Not --split-compile: with it, NVRTC gives one of several codes in a new process, too.
 constexpr const char* flags[] = {"--restrict",
                                  "--Ofast-compile=min",
                                  "--Ofast-compile=max",
@@ -119,7 +120,6 @@ constexpr const char* flags[] = {"--restrict",
                                  "--brief-diagnostics=true",
                                  "--jump-table-density=50",
                                  "--jump-table-density=101",
-                                 "--split-compile=2",
                                  "--device-stack-protector=true",
                                  "--fdevice-syntax-only",
                                  "--device-float128",

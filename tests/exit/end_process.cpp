@@ -1,6 +1,6 @@
 // Loaded into a program by LD_PRELOAD: ends it LODE_END_AFTER microseconds after its start, on a
-// thread of its own. LODE_END_BY is exit, quick_exit or signal. A program may call exit() once only, so
-// that a main() that returns then, or a second exit(), waits for the end.
+// thread of its own. LODE_END_BY is exit, quick_exit or signal. A program may call exit() once
+// only, so that a main() that returns then, or a second exit(), waits for the end.
 #include <atomic>
 #include <chrono>
 #include <csignal>

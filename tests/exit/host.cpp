@@ -69,7 +69,8 @@ void fail_in_threads(Objects& objects) {
     std::thread([compiler = objects.compiler] {
         while (!lode::is_process_ending()) {
             const auto code = fmt::format(
-                "struct P {{ int v[9000]; }}; extern \"C\" __global__ void k(P p, int* o) {{ o[{}] = "
+                "struct P {{ int v[9000]; }}; extern \"C\" __global__ void k(P p, int* o) {{ o[{}] "
+                "= "
                 "p.v[0]; }}",
                 ++counter);
             static_cast<void>(compiler->compile(lode::Source::text(code, "big.cu"), arch()));

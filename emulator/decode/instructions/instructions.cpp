@@ -5,8 +5,8 @@
 namespace lode::emulator::decode {
 
 InstructionDecoder decoder_of(std::string_view name) {
-    static const auto decoders = [] {
-        std::unordered_map<std::string_view, InstructionDecoder> all;
+    static const auto& decoders = []() -> auto& {
+        auto& all = *new std::unordered_map<std::string_view, InstructionDecoder>;
         for (const OpcodeDecoders group :
              {arithmetic_opcodes(), async_opcodes(), atomic_opcodes(), call_opcodes(),
               cluster_opcodes(), comparison_opcodes(), composed_opcodes(), control_opcodes(),
@@ -16,7 +16,8 @@ InstructionDecoder decoder_of(std::string_view name) {
                 all.emplace(row.name, row.decode);
         }
         return all;
-    }();
+    }
+    ();
     const auto found = decoders.find(name);
     return found != decoders.end() ? found->second : InstructionDecoder{decode_by_table};
 }

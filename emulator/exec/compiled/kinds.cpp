@@ -204,7 +204,8 @@ Kinds make_kinds() {
 }  // namespace
 
 Kind kind_of(Handler handler) {
-    static const Kinds kinds = make_kinds();
+    // Workers of the machine ask until the process has ended.
+    static const Kinds& kinds = *new Kinds(make_kinds());
     const auto found = kinds.find(handler);
     return found == kinds.end() ? Kind{} : found->second;
 }

@@ -5,8 +5,8 @@
 namespace lode::emulator {
 
 const OpRow* find_op(std::string_view key) {
-    static const std::unordered_map<std::string_view, const OpRow*> index = [] {
-        std::unordered_map<std::string_view, const OpRow*> made;
+    static const auto& index = []() -> auto& {
+        auto& made = *new std::unordered_map<std::string_view, const OpRow*>;
         made.reserve(4096);
         for (const auto rows :
              {exec::integer_rows(), exec::wide_integer_rows(), exec::bit_rows(), exec::carry_rows(),
@@ -23,7 +23,8 @@ const OpRow* find_op(std::string_view key) {
             }
         }
         return made;
-    }();
+    }
+    ();
     const auto found = index.find(key);
     return found == index.end() ? nullptr : found->second;
 }

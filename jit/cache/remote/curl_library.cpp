@@ -53,7 +53,7 @@ Result<CurlLibrary> open_curl() {
 }  // namespace
 
 Result<const CurlLibrary*> CurlLibrary::get() {
-    static const Result<CurlLibrary> curl = open_curl();
+    static const auto& curl = *new auto(open_curl());
     if (!curl) return tl::unexpected<Error>(curl.error());
     return &*curl;
 }

@@ -72,7 +72,7 @@ bool is_error(const redisReply& reply) noexcept {
 }  // namespace
 
 Result<const HiredisLibrary*> HiredisLibrary::get() {
-    static const Result<HiredisLibrary> library = open_hiredis();
+    static const auto& library = *new auto(open_hiredis());
     if (!library) return tl::unexpected<Error>(library.error());
     return &*library;
 }

@@ -81,8 +81,7 @@ TEST_CASE("warmed families: every row loads where compiling is forbidden") {
             for (const auto& row : family.rows)
                 rows.push_back(row.name);
             const auto compilations =
-                lode::compilations_of(family, lode::variant_device_properties(device),
-                                      {}, rows)
+                lode::compilations_of(family, lode::variant_device_properties(device), {}, rows)
                     .value();
             for (const auto& [row, source, options, names, suffix] : compilations) {
                 const auto arch = device.target(suffix).value().arch;
