@@ -219,13 +219,13 @@ Status Library::read_global(std::string_view name, void* to, std::size_t bytes) 
 }
 
 const Image& Library::image() const noexcept {
-    static const Image& none = *new Image;
-    return state_ ? *state_->image : none;
+    static const detail::Permanent<Image> none;
+    return state_ ? *state_->image : none.value;
 }
 
 const std::string& Library::load_log() const noexcept {
-    static const std::string& none = *new std::string;
-    return state_ ? state_->log : none;
+    static const detail::Permanent<std::string> none;
+    return state_ ? state_->log : none.value;
 }
 
 NativeLibrary Library::native() const noexcept {

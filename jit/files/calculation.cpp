@@ -18,10 +18,10 @@ struct Function {
 };
 
 constexpr Function functions[] = {
-#define UNARY(name) {#name, [](double x, double /*y*/) { return ::name(x); }},
-#define UNARY_FLOAT(name) \
+#define LODE_UNARY(name) {#name, [](double x, double /*y*/) { return ::name(x); }},
+#define LODE_UNARY_FLOAT(name) \
     {#name, [](double x, double /*y*/) -> double { return ::name(static_cast<float>(x)); }},
-#define BINARY(name) {#name, [](double x, double y) { return ::name(x, y); }},
+#define LODE_BINARY(name) {#name, [](double x, double y) { return ::name(x, y); }},
 #include "jit/files/calculations.def"
 };
 

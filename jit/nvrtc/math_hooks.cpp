@@ -23,9 +23,9 @@ void note(std::uint8_t function, double x, double y, double result) noexcept {
 }
 
 enum Function : std::uint8_t {
-#define UNARY(name) name##_function,
-#define UNARY_FLOAT(name) name##_function,
-#define BINARY(name) name##_function,
+#define LODE_UNARY(name) name##_function,
+#define LODE_UNARY_FLOAT(name) name##_function,
+#define LODE_BINARY(name) name##_function,
 #include "jit/files/calculations.def"
 };
 
@@ -56,9 +56,9 @@ ImportedFunction hook(const char* name) noexcept {
 template <std::size_t library>
 std::span<const ImportedFunction> calculation_table() noexcept {
     static const ImportedFunction functions[] = {
-#define UNARY(name) hook<Unary<library, name##_function, double, &::name>>(#name),
-#define UNARY_FLOAT(name) hook<Unary<library, name##_function, float, &::name>>(#name),
-#define BINARY(name) hook<Binary<library, name##_function, &::name>>(#name),
+#define LODE_UNARY(name) hook<Unary<library, name##_function, double, &::name>>(#name),
+#define LODE_UNARY_FLOAT(name) hook<Unary<library, name##_function, float, &::name>>(#name),
+#define LODE_BINARY(name) hook<Binary<library, name##_function, &::name>>(#name),
 #include "jit/files/calculations.def"
     };
     return functions;

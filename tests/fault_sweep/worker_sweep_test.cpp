@@ -1,6 +1,7 @@
 // Compilations with limits, while a system call of the host fails. Uses lode's public headers
 // alone, so that it can be run against an older build too.
 #include "tests/fault_sweep/worker_scenario.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <lode/jit/cache.hpp>
 
@@ -71,6 +72,7 @@ TEST_CASE("worker sweep: limits hold if the host can't wait or end a process") {
 }
 
 TEST_CASE("worker sweep: limits hold if the host can't start a process") {
+    LODE_SKIP_IF_SANITIZED()
     check({"fork", EAGAIN, 2, 1});
     check({"fork", EAGAIN, 1, always});
     check({"fcntl", EPERM, 2, 1});

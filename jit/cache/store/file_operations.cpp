@@ -12,7 +12,7 @@
 namespace LODE_NAMESPACE::cache {
 
 const FileOperations& FileOperations::system() noexcept {
-    static const FileOperations& operations = *new FileOperations;
+    static const FileOperations operations;
     return operations;
 }
 

@@ -2,6 +2,7 @@
 #include "jit/worker/jail.hpp"
 
 #include "tests/support/result.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/unit/jit/support.hpp"
 
@@ -125,6 +126,7 @@ TEST_CASE("jail: line information names files that the host has written") {
 }
 
 TEST_CASE("jail: files elsewhere don't exist for the source") {
+    LODE_SKIP_IF_SANITIZED()
     NEEDS_JAIL();
     const Prison prison;
     const auto hidden = [&](const std::string& name) {

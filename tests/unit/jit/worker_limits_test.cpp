@@ -1,6 +1,7 @@
 // Limits on systems that don't help to enforce them.
 #include "tests/support/child.hpp"
 #include "tests/support/endless_code.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/unit/jit/support.hpp"
 
@@ -108,10 +109,12 @@ TEST_CASE("worker limits: memory is limited where /proc can't be read") {
 }
 
 TEST_CASE("worker limits: memory is limited where the kernel sets no limits") {
+    LODE_SKIP_IF_SANITIZED()
     CHECK(in_child([] { return keep_limits() ? compile_both(false) : not_possible; }) == fine);
 }
 
 TEST_CASE("worker limits: a request is refused where nothing can enforce its limit of memory") {
+    LODE_SKIP_IF_SANITIZED()
     const int report = in_child([] {
         if (!hide_proc() || !keep_limits()) return not_possible;
         const CachedCompiler compiler({}, options_of(false));
