@@ -68,8 +68,12 @@ if(BUILD_SHARED_LIBS)
     set(LODE_PC_FLAGS " -DLODE_SHARED")
     set(LODE_PC_LIBRARIES "-llode")
 else()
-    # The path of the header that says so: a string would lose its quotation marks in a shell.
-    set(LODE_PC_FLAGS " -DLODE_PACKAGE=__FILE__")
+    # For package.h, which includes it.
+    file(WRITE "${PROJECT_BINARY_DIR}/installed.h" "#define LODE_PACKAGE __FILE__\n")
+    install(
+        FILES "${PROJECT_BINARY_DIR}/installed.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lode/base"
+        COMPONENT lode_development)
     set(_lode_archives "")
     foreach(component IN ITEMS c runtime jit base)
         string(APPEND LODE_PC_LIBRARIES "-llode_${component} ")

@@ -3,13 +3,18 @@
  * Tells the static library where its package is: a host finds the software device and lode-worker
  * there. For lode's other headers, not for hosts.
  *
- * lode::lode and lode.pc of an installed static library define LODE_PACKAGE as the path of this
- * file. Without it, such as with -ULODE_PACKAGE, the host has no path of the machine that built it.
+ * LODE_PACKAGE is the path of this file where it belongs to an installed static library. With
+ * -DLODE_NO_PACKAGE the host has no path of the machine that built it.
  */
 #ifndef LODE_BASE_PACKAGE_H
 #define LODE_BASE_PACKAGE_H
 
-#ifdef LODE_PACKAGE
+/* The file exists in an installed package only, and defines LODE_PACKAGE. */
+#if !defined(LODE_PACKAGE) && __has_include("installed.h")
+#include "installed.h"
+#endif
+
+#if defined(LODE_PACKAGE) && !defined(LODE_NO_PACKAGE)
 #ifdef __cplusplus
 extern "C" {
 #endif

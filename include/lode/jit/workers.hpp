@@ -15,9 +15,9 @@ LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
 
-/// Which compilations run in worker processes. With any policy, a request whose flags may change the
-/// code of later compilations in the same process, such as CompileOptions::debug, has a worker of its
-/// own; it fails with compiler_missing if lode-worker isn't found.
+/// Which compilations run in worker processes. With any policy, a request whose flags may change
+/// the code of later compilations in the same process, such as CompileOptions::debug, has a worker
+/// of its own; it fails with compiler_missing if lode-worker isn't found.
 enum class WorkerPolicy : std::uint8_t {
     /// Requests with a limit, and if lode-worker is found: asynchronous ones, and those that begin
     /// with the same `#include` lines as an earlier one that took more than 250 ms, because a
