@@ -9,6 +9,7 @@
 
 #include <openssl/crypto.h>
 #include <pthread.h>
+#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -41,16 +42,29 @@ void begin_in_child() noexcept {
 }
 
 /// OpenSSL registers its handler at its first use.
-bool prepare() noexcept {
+void prepare() noexcept {
     ::OPENSSL_init_crypto(0, nullptr);
     ::pthread_atfork(nullptr, nullptr, &begin_in_child);
     std::atexit(&end_uses);
-    return true;
 }
 
-/// The first call registers the handler.
+/// The first call registers the handler, others wait for it. This isn't a static object, because a
+/// child that is forked meanwhile would wait forever for a thread of its parent.
 void be_prepared() noexcept {
-    [[maybe_unused]] static const bool is_prepared = prepare();
+    constexpr pid_t done = -1;
+    constinit static std::atomic<pid_t> preparing = 0;
+    pid_t now = preparing.load(std::memory_order_acquire);
+    while (now != done) {
+        const pid_t own = ::getpid();
+        if (now == own) {
+            std::this_thread::yield();
+            now = preparing.load(std::memory_order_acquire);
+        } else if (preparing.compare_exchange_strong(now, own)) {
+            prepare();
+            preparing.store(done, std::memory_order_release);
+            return;
+        }
+    }
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ LIBRARIES = [
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
 # that the build leaves out.
 OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp", "curl/curl.h", "hiredis/hiredis.h",
-                    "xbyak/xbyak.h"}
+                    "xbyak/xbyak.h", "installed.h"}
 # Headers of the compiler and the C library. Every other header with an extension or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
 SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"

@@ -5,9 +5,9 @@
 namespace lode::emulator {
 
 const OpRow* find_op(std::string_view key) {
-    static const auto& index = []() -> auto& {
-        auto& made = *new std::unordered_map<std::string_view, const OpRow*>;
-        made.reserve(4096);
+    static const auto* const index = [] {
+        auto* const made = new std::unordered_map<std::string_view, const OpRow*>;
+        made->reserve(4096);
         for (const auto rows :
              {exec::integer_rows(), exec::wide_integer_rows(), exec::bit_rows(), exec::carry_rows(),
               exec::float_rows(), exec::rounding_rows(), exec::approx_rows(), exec::half_rows(),
@@ -17,7 +17,7 @@ const OpRow* find_op(std::string_view key) {
                 std::string_view keys = row.keys;
                 while (!keys.empty()) {
                     const auto space = keys.find(' ');
-                    made.emplace(keys.substr(0, space), &row);
+                    made->emplace(keys.substr(0, space), &row);
                     keys.remove_prefix(space == keys.npos ? keys.size() : space + 1);
                 }
             }
@@ -25,8 +25,8 @@ const OpRow* find_op(std::string_view key) {
         return made;
     }
     ();
-    const auto found = index.find(key);
-    return found == index.end() ? nullptr : found->second;
+    const auto found = index->find(key);
+    return found == index->end() ? nullptr : found->second;
 }
 
 }  // namespace lode::emulator
