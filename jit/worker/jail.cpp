@@ -54,7 +54,8 @@ std::vector<std::string> worker_environment(bool is_jailed) {
         const std::string_view text = *variable;
         const bool is_kept = std::ranges::any_of(
             kept_variables, [&](auto prefix) { return text.starts_with(prefix); });
-        if (!is_jailed || is_kept) all.emplace_back(text);
+        // A preloaded allocator would get memory of the worker's own malloc().
+        if ((!is_jailed && !text.starts_with("LD_PRELOAD=")) || is_kept) all.emplace_back(text);
     }
     return all;
 }

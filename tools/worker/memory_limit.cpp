@@ -139,9 +139,7 @@ void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t nmemb, std::size_t size);
 void* __libc_realloc(void* ptr, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
-void __libc_free(void* ptr);
 
-// All of them, and exported: with LD_PRELOAD, an allocator's others would get this one's memory.
 void* malloc(std::size_t size) noexcept {
     return lode::worker::checked(__libc_malloc(size));
 }
@@ -155,15 +153,6 @@ void* realloc(void* ptr, std::size_t size) noexcept {
 int posix_memalign(void** memptr, std::size_t alignment, std::size_t size) noexcept {
     *memptr = lode::worker::checked(__libc_memalign(alignment, size));
     return *memptr == nullptr ? ENOMEM : 0;
-}
-void* memalign(std::size_t alignment, std::size_t size) noexcept {
-    return lode::worker::checked(__libc_memalign(alignment, size));
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-    return lode::worker::checked(__libc_memalign(alignment, size));
-}
-void free(void* ptr) noexcept {
-    __libc_free(ptr);
 }
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

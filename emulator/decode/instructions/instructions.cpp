@@ -16,8 +16,7 @@ InstructionDecoder decoder_of(std::string_view name) {
                 all->emplace(row.name, row.decode);
         }
         return all;
-    }
-    ();
+    }();
     const auto found = decoders->find(name);
     return found != decoders->end() ? found->second : InstructionDecoder{decode_by_table};
 }

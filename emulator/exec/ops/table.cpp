@@ -23,8 +23,7 @@ const OpRow* find_op(std::string_view key) {
             }
         }
         return made;
-    }
-    ();
+    }();
     const auto found = index->find(key);
     return found == index->end() ? nullptr : found->second;
 }
