@@ -115,6 +115,50 @@ TEST_CASE("workers: images, errors and what they depend on are those of this pro
           require_error(compile(there, missing)).describe());
 }
 
+TEST_CASE("workers: whatever option is set, the image is that of this process") {
+    auto folder = make_scratch();
+    fs::create_directories(folder.path() / "include");
+    std::ofstream(folder.path() / "include/value.h") << "#define LIMIT 7\n";
+    std::vector<CompileOptions> all(14);
+    auto next = all.begin();
+    (next++)->definitions = {{"LIMIT", "5"}};
+    (next++)->include_folders = {folder.path() / "include"};
+    (next++)->headers = {{"value.h", "#define LIMIT 9\n"}};
+    next->headers = {{"value.h", "#define LIMIT 11\n"}};
+    (next++)->pre_includes = {"value.h"};
+    (next++)->standard = Standard::cxx14;
+    (next++)->math.preset = Math::Preset::fast;
+    (next++)->max_registers = 16;
+    next->source_files = false;  // The caches' folders differ.
+    (next++)->line_info = true;
+    next->source_files = false;
+    (next++)->debug = true;
+    (next++)->relocatable = true;
+    (next++)->lto = true;
+    (next++)->minimal = true;
+    (next++)->toolkit_headers = false;
+    (next++)->extra_flags = {"--restrict"};
+    REQUIRE(next == all.end());
+    // A further member doesn't compile here: add it above.
+    [[maybe_unused]] const auto& [definitions, include_folders, headers, pre_includes, standard,
+                                  math, max_registers, line_info, debug, source_files, relocatable,
+                                  lto, minimal, tile, toolkit_headers, extra_flags] = all.front();
+    const auto here = compiler_in(folder.path() / "a", {});
+    const auto there = compiler_in(folder.path() / "b", workers(1));
+    const auto source = Source::text(
+        "#if __has_include(<value.h>)\n#include <value.h>\n#endif\n"
+        "#ifndef LIMIT\n#define LIMIT 1\n#endif\n"
+        "extern \"C\" __global__ void k(float* x, float* y) { for (int i = 0; i < LIMIT; ++i) "
+        "x[i] = y[i] / x[i + 1] + sinf(y[i + 2]) + __cplusplus % 7; }",
+        "options.cu");
+    for (const auto& options : all) {
+        CAPTURE(&options - all.data());
+        const auto mine = require(here.compile(source, sm(80), options));
+        const auto theirs = require(there.compile(source, sm(80), options));
+        CHECK(*mine.image == *theirs.image);
+    }
+}
+
 TEST_CASE("workers: relative paths and variables are the host's, also when they change") {
     auto folder = make_scratch();
     const auto before = fs::current_path();
