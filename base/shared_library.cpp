@@ -19,11 +19,6 @@ extern "C" __attribute__((weak, visibility("hidden"))) const char* lode_package;
 namespace LODE_NAMESPACE {
 namespace {
 
-bool is_open(const std::string& name) noexcept {
-    void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    return handle != nullptr && ::dlclose(handle) == 0;
-}
-
 Result<void*> open_named(const std::string& name) {
     const ExitHandlerScope scope;
     if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
@@ -64,7 +59,6 @@ Status require_dynamic_program(Errc code, std::string_view what) {
 
 Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
     LODE_TRY(require_dynamic_program(Errc::not_found, path.string()));
-    const bool is_new = !is_open(path.string());
     LODE_TRY_ASSIGN(void* handle, open_named(path.string()));
     if (is_stand_in(handle)) {
         LODE_TRY_ASSIGN(handle, open_named(original_prefix + path.string()));
@@ -76,7 +70,6 @@ Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
     SharedLibrary library;
     library.handle_ = handle;
     library.path_ = path;
-    library.is_new_ = is_new;
     link_map* map = nullptr;
     if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
         *map->l_name != '\0') {
@@ -119,6 +112,12 @@ LibrarySearch open_first(const std::vector<LibraryPlace>& places) {
         return search;
     }
     return search;
+}
+
+bool is_loaded(const std::filesystem::path& library) noexcept {
+    if (!is_dynamic_program()) return false;
+    void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    return handle != nullptr && ::dlclose(handle) == 0;
 }
 
 std::filesystem::path executable_folder() {

@@ -30,15 +30,11 @@ public:
     /// determined.
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-    /// Whether open() has loaded it.
-    [[nodiscard]] bool is_new() const noexcept { return is_new_; }
-
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
 private:
     void* handle_ = nullptr;
     std::filesystem::path path_;
-    bool is_new_ = false;
 };
 
 /// Fills function pointers with the addresses of symbols, and remembers what is missing.
@@ -98,6 +94,9 @@ struct LibrarySearch {
 /// skipped with "no such file" (or with the reason why its existence can't be determined), without
 /// asking the loader.
 LibrarySearch open_first(const std::vector<LibraryPlace>& places);
+
+/// Whether the process has a library already, by path or bare name.
+[[nodiscard]] bool is_loaded(const std::filesystem::path& library) noexcept;
 
 /// The folder of the running executable; empty when it can't be determined.
 std::filesystem::path executable_folder();

@@ -238,6 +238,7 @@ namespace {
 Result<Library> open_on_thread(const LinkerSearch& search) {
     Library library;
     for (const auto& place : linker_places(search)) {
+        const bool is_new = !is_loaded(place.candidate);
         auto found = open_first({place});
         auto& attempt = found.attempts.front();
         if (found.library) {
@@ -247,7 +248,7 @@ Result<Library> open_on_thread(const LinkerSearch& search) {
         library.info.search_attempts.push_back(
             fmt::format("{} ({}): {}", place.candidate.string(), place.why, attempt.outcome));
         if (attempt.outcome != "opened") continue;
-        if (found.library.is_new()) LODE_TRY(refuse_after_exit());
+        if (is_new) LODE_TRY(refuse_after_exit());
         library.info.path = found.library.path();
         library.info.version = version_of(library.table);
         LODE_TRY_ASSIGN(library.info.build, build_of(library.table, library.info.path));

@@ -6,6 +6,7 @@
 #include "jit/nvrtc/provider.hpp"
 #include "jit/pch/prefix.hpp"
 #include "jit/worker/jail.hpp"
+#include "jit/worker/once.hpp"
 #include "jit/worker/pool.hpp"
 
 #include <lode/base/environment.hpp>
@@ -159,19 +160,18 @@ private:
                                     "workers are off (WorkerPolicy::never, LODE_WORKERS=off).",
                                     task.source.name()));
         }
-        const auto found = pool_->find();
-        if (leaves_traces(task.options) && !found) {
-            Error error = found.error();
-            error.message = fmt::format("{}, so compiling '{}' takes a process of its own. {}",
-                                        trace_reason, task.source.name(), error.message);
-            return tl::unexpected<Error>(std::move(error));
+        if (leaves_traces(task.options)) {
+            const auto found = pool_->find();
+            if (found) return true;
+            return worker::fail_without_worker(
+                trace_reason, fmt::format("compiling '{}'", task.source.name()), found.error());
         }
-        if (must || workers_.policy == WorkerPolicy::always || leaves_traces(task.options))
-            return true;
+        if (must || workers_.policy == WorkerPolicy::always) return true;
         if (workers_.policy == WorkerPolicy::never) return false;
         if (!control.prefers_worker && !has_slow_head(task.source) &&
             count_of_foreign_compilations() == 0)
             return false;
+        const auto found = pool_->find();
         if (!found && !told_.exchange(true)) {
             log_.write(LogLevel::info,
                        fmt::format("Asynchronous requests are compiled in this process, where "
@@ -209,19 +209,13 @@ private:
         return head && slow_heads_.contains(*head);
     }
 
-    /// A request in this process's working folder and environment.
+    /// A request with this backend's compiler and jail.
     [[nodiscard]] worker::Request request_for(Source source, const Arch& arch,
                                               const CompileLimits& limits) const {
-        std::error_code problem;
-        const auto folder = std::filesystem::current_path(problem);
-        return {.nvrtc = nvrtc_.environment(),
-                .working_folder = problem ? "/" : folder.native(),
-                .environment = worker::worker_environment(workers_.jail.has_value()),
-                .source = std::move(source),
-                .arch = arch,
-                .options = {},
-                .name_expressions = {},
-                .limits = limits};
+        auto request = worker::request_here(std::move(source), arch, workers_.jail.has_value());
+        request.nvrtc = nvrtc_.environment();
+        request.limits = limits;
+        return request;
     }
 
     [[nodiscard]] worker::Request properties_request(const CompileLimits& limits) const {

@@ -40,6 +40,10 @@ struct ReadLimits {
     std::uint64_t bytes = 0;           ///< Of all files together.
 };
 
+/// What __TIME__ and __DATE__ are: always the same, always another one of which each character is
+/// another one, or the real time.
+enum class CompilerTime : std::uint8_t { constant, another, real };
+
 /// The queries and answers of one compilation. For one thread at a time.
 class FileAccesses {
 public:
@@ -66,9 +70,9 @@ public:
     /// Records what the compiler calculated with the C library, and the bits of the result.
     void note_calculation(const Calculation& calculation, std::uint64_t result);
 
-    /// From now on the compiler gets the time; until then it gets always the same one.
-    void give_time() noexcept { gives_time_ = true; }
-    [[nodiscard]] bool gives_time() const noexcept { return gives_time_; }
+    /// The time that the compiler gets from now on.
+    void give(CompilerTime time) noexcept { time_ = time; }
+    [[nodiscard]] CompilerTime time() const noexcept { return time_; }
 
     /// Records a query that has no recorded answer, e.g. "readlink '/x'". The cache can't keep a
     /// result that may depend on it.
@@ -111,7 +115,7 @@ private:
     std::string forbidden_;
     std::vector<VirtualFolder> virtual_;
     std::string virtual_base_;  ///< The working directory with a slash.
-    bool gives_time_ = false;
+    CompilerTime time_ = CompilerTime::constant;
 };
 
 /// Whether an absolute path is one of the folders or below one.

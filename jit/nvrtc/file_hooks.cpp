@@ -192,10 +192,18 @@ struct Hooks {
                 foreign_compilations.fetch_add(1, std::memory_order_relaxed);
             return next_time_text(time);
         }
+        constinit static thread_local char constant[] = "Sat Jan  1 11:22:33 2000\n";
+        constinit static thread_local char another[] = "Mon Feb 28 00:44:55 1999\n";
+        switch (in_force->time()) {
+            case CompilerTime::constant:
+                return constant;
+            case CompilerTime::another:
+                return another;
+            case CompilerTime::real:
+                break;
+        }
         const std::time_t now = std::time(nullptr);
-        if (in_force->gives_time()) return std::ctime(&now);
-        constinit static thread_local char always[] = "Sat Jan  1 11:22:33 2000\n";
-        return always;
+        return std::ctime(&now);
     }
     // NVRTC before 12.3 puts the time and the number of the process into the names of symbols that
     // only their own code knows.

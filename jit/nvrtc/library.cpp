@@ -120,10 +120,11 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
     LODE_TRY(require_dynamic_program(Errc::compiler_missing, "NVRTC"));
     std::vector<std::string> attempts;
     for (const auto& place : nvrtc_places(here)) {
+        const bool is_new = !is_loaded(place.candidate);
         auto search = open_first({place});
         LibraryAttempt& attempt = search.attempts.front();
         if (search.library) {
-            if (search.library.is_new()) LODE_TRY(refuse_after_exit());
+            if (is_new) LODE_TRY(refuse_after_exit());
             const std::shared_ptr<NvrtcLibrary> opened(new NvrtcLibrary);
             opened->library_ = std::move(search.library);
             const Status loaded = opened->load(opened->library_.path());

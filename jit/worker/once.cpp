@@ -14,52 +14,49 @@
 
 namespace LODE_NAMESPACE::worker {
 
-namespace {
-
-std::string working_folder() {
+Request request_here(Source source, const Arch& arch, bool is_jailed) {
     std::error_code problem;
     const auto folder = std::filesystem::current_path(problem);
-    return problem ? "/" : folder.native();
+    return {.nvrtc = {},
+            .working_folder = problem ? "/" : folder.native(),
+            .environment = worker_environment(is_jailed),
+            .source = std::move(source),
+            .arch = arch,
+            .options = {},
+            .name_expressions = {}};
 }
-
-}  // namespace
 
 Request link_request(const LinkerSearch& search, std::span<const LinkInput> inputs,
                      const Arch& target, const LinkOptions& options) {
     std::string name;
     for (const auto& input : inputs)
         name += (name.empty() ? "" : " + ") + input.name;
-    return {.nvrtc = {},
-            .working_folder = working_folder(),
-            .environment = worker_environment(false),
-            .source = Source::text({}, std::move(name)),
-            .arch = target,
-            .options = {},
-            .name_expressions = {},
-            .task = Task::link,
-            .link = {search, {inputs.begin(), inputs.end()}, options}};
+    auto request = request_here(Source::text({}, std::move(name)), target);
+    request.task = Task::link;
+    request.link = {search, {inputs.begin(), inputs.end()}, options};
+    return request;
 }
 
 Request compile_request(const NvrtcSearchEnvironment& search, const Source& source,
                         const Arch& arch, const CompileOptions& options,
                         std::span<const std::string> names) {
-    return {.nvrtc = search,
-            .working_folder = working_folder(),
-            .environment = worker_environment(false),
-            .source = source,
-            .arch = arch,
-            .options = options,
-            .name_expressions = {names.begin(), names.end()}};
+    auto request = request_here(source, arch);
+    request.nvrtc = search;
+    request.options = options;
+    request.name_expressions.assign(names.begin(), names.end());
+    return request;
+}
+
+tl::unexpected<Error> fail_without_worker(std::string_view reason, std::string_view what,
+                                          Error missing) {
+    missing.message =
+        fmt::format("{}, so {} takes a process of its own. {}", reason, what, missing.message);
+    return tl::unexpected<Error>(std::move(missing));
 }
 
 Result<Answer> run_once(const Request& request, std::string_view reason) {
     auto program = find_program({});
-    if (!program) {
-        Error error = std::move(program).error();
-        error.message =
-            fmt::format("{}, so this takes a process of its own. {}", reason, error.message);
-        return tl::unexpected<Error>(std::move(error));
-    }
+    if (!program) return fail_without_worker(reason, "this", std::move(program).error());
     LODE_TRY_ASSIGN(const auto process, Process::start(*program));
     return process->run(request, {});
 }
