@@ -20,15 +20,18 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace {
 
 std::atomic<int> counter = 0;
+/// The libraries that the work needs are loaded.
+std::atomic<bool> is_loaded = false;
 
-/// A source that nobody has compiled yet.
+/// A source that nobody has compiled yet, in no earlier run either.
 std::string fresh_code() {
-    return "extern \"C\" __global__ void k(int* out) { out[0] = " + std::to_string(++counter) +
-           "; }";
+    return fmt::format("extern \"C\" __global__ void k(int* out) {{ out[0] = {}; out[1] = {}; }}",
+                       ::getpid(), ++counter);
 }
 lode::Source fresh() {
     return lode::Source::text(fresh_code(), "fresh.cu");
@@ -53,13 +56,15 @@ void fail(const lode::Error& error) {
 void compile_in_tasks(Objects& objects) {
     for (int i = 0; i < 12; ++i)
         objects.pending.push_back(objects.compiler->compile_async({fresh(), arch()}));
+    if (std::getenv("LODE_EXIT_AFTER_LOAD") != nullptr)
+        is_loaded = objects.pending.front().get().has_value();
 }
 
 void compile_in_threads(Objects& objects) {
     for (int i = 0; i < 2; ++i) {
         std::thread([compiler = objects.compiler] {
-            while (compiler->compile(fresh(), arch())) {
-            }
+            while (compiler->compile(fresh(), arch()))
+                is_loaded = true;
         }).detach();
     }
 }
@@ -74,6 +79,7 @@ void fail_in_threads(Objects& objects) {
                 "p.v[0]; }}",
                 ++counter);
             static_cast<void>(compiler->compile(lode::Source::text(code, "big.cu"), arch()));
+            is_loaded = true;
         }
     }).detach();
 }
@@ -84,6 +90,7 @@ void link_in_threads(Objects& objects) {
         for (;;) {
             const auto image = compiler->compile(fresh(), arch(), {.relocatable = true});
             if (!image || !linker.link(*image->image, arch())) return;
+            is_loaded = true;
         }
     }).detach();
 }
@@ -97,12 +104,13 @@ void launch(Objects& objects) {
     std::thread([runtime = objects.runtime, device = *std::move(device)] {
         for (;;) {
             const auto kernel = device.load<void(int*)>(fresh(), "k");
-            const auto buffer = device.alloc<int>(1);
+            const auto buffer = device.alloc<int>(2);
             const auto stream = device.create_stream();
             if (!kernel || !buffer || !stream) return;
             for (int i = 0; i < 100; ++i)
                 static_cast<void>(kernel->launch(*stream, {1, 32}, *buffer));
             if (!stream->sync()) return;
+            is_loaded = true;
         }
     }).detach();
 }
@@ -120,6 +128,7 @@ void compile_in_c() {
             lode_image* image = nullptr;
             if (lode_compile(runtime, &source, "sm_90", nullptr, &image) != LODE_OK) return;
             lode_image_free(image);
+            is_loaded = true;
         }
     }).detach();
 }
@@ -159,6 +168,8 @@ int main(int count, char** words) {
     Objects& objects = place == "local" ? local : place == "leaked" ? *new Objects : global;
     const auto run = [&] {
         start(objects, work);
+        while (std::getenv("LODE_EXIT_AFTER_LOAD") != nullptr && !is_loaded)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
         std::this_thread::sleep_for(moment);
     };
     if (how == "thread") {
