@@ -286,8 +286,8 @@ bool is_same(const Result<Image>& a, const Result<Image>& b) {
 /// compile_with() on its thread.
 ///
 /// The compiler gets a constant time, unless the request itself asks for the time. Where other
-/// texts may do so, it compiles at the real time and at another constant one, too, and the results
-/// are compared: the real time alone may have the same digits.
+/// texts may do so, it compiles again with a time that no code can use. If that makes a difference,
+/// the result is the one at the real time.
 Result<Image> compile_here(const Job& job, PchUse pch) {
     CompileFiles& seen = job.files;
     LODE_TRY_ASSIGN(auto flags, assemble_flags(job.nvrtc, job.arch, job.options, job.headers));
@@ -304,10 +304,8 @@ Result<Image> compile_here(const Job& job, PchUse pch) {
     }
     auto image = image_of(job, *outcome);
     if (seen.uses_time && !is_timed) {
-        auto now = image_at(CompilerTime::real, job, flags);
-        seen.uses_time =
-            !is_same(image, now) || !is_same(image, image_at(CompilerTime::another, job, flags));
-        if (seen.uses_time) image = std::move(now);
+        seen.uses_time = !is_same(image, image_at(CompilerTime::unusable, job, flags));
+        if (seen.uses_time) image = image_at(CompilerTime::real, job, flags);
     }
     seen.compiler_files = job.nvrtc.files();
     return image;

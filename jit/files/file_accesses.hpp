@@ -40,9 +40,9 @@ struct ReadLimits {
     std::uint64_t bytes = 0;           ///< Of all files together.
 };
 
-/// What __TIME__ and __DATE__ are: always the same, always another one of which each character is
-/// another one, or the real time.
-enum class CompilerTime : std::uint8_t { constant, another, real };
+/// What __TIME__ and __DATE__ are: always the same, an error in code and other characters in
+/// strings, or the real time.
+enum class CompilerTime : std::uint8_t { constant, unusable, real };
 
 /// The queries and answers of one compilation. For one thread at a time.
 class FileAccesses {

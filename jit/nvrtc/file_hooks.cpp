@@ -193,12 +193,14 @@ struct Hooks {
             return next_time_text(time);
         }
         constinit static thread_local char constant[] = "Sat Jan  1 11:22:33 2000\n";
-        constinit static thread_local char another[] = "Mon Feb 28 00:44:55 1999\n";
+        // The compiler puts quotes around parts of the text, and reads them where it expands a
+        // macro.
+        constinit static thread_local char unusable[] = "Mon \"######\"####### ####\n";
         switch (in_force->time()) {
             case CompilerTime::constant:
                 return constant;
-            case CompilerTime::another:
-                return another;
+            case CompilerTime::unusable:
+                return unusable;
             case CompilerTime::real:
                 break;
         }

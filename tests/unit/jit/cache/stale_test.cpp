@@ -243,8 +243,14 @@ TEST_CASE("stale: a header named by a definition that appears earlier in the sea
 
 TEST_CASE("stale: code with the time of compilation isn't kept, even across a joined line or ##") {
     const char* const times[] = {
-        "__TI\\\nME__[0]",    "__DA\\\nTE__[0]", "CAT(__TI, ME__)[0]",
-        "CAT(__DATE, __)[0]", "__TIME__[0]",
+        "__TI\\\nME__[0]",
+        "__DA\\\nTE__[0]",
+        "CAT(__TI, ME__)[0]",
+        "CAT(__DATE, __)[0]",
+        "__TIME__[0]",
+        // Only compares.
+        "(CAT(__TI, ME__)[0] == '9')",
+        "(CAT(__DA, TE__)[10] == 'x' ? 2 : 3)",
     };
     for (const char* const time : times) {
         CAPTURE(time);
