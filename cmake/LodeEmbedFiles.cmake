@@ -18,7 +18,7 @@ endforeach()
 file(WRITE "${HEADER}.new" "// Made by lode_embed_kernels.
 #pragma once
 
-#include <lode/runtime/variants.hpp>
+#include <lode/runtime/embedded_file.hpp>
 
 #include <span>
 

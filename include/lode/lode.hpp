@@ -41,6 +41,7 @@
 #include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
+#include <lode/runtime/embedded_file.hpp>
 #include <lode/runtime/external.hpp>
 #include <lode/runtime/graph.hpp>
 #include <lode/runtime/graph_builder.hpp>

@@ -8,6 +8,7 @@
 #include <lode/base/error.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/embedded_file.hpp>
 #include <lode/runtime/launch.hpp>
 
 #include <cstddef>
@@ -22,12 +23,6 @@
 LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
-
-/// A file embedded in the program by CMake's lode_embed_kernels.
-struct EmbeddedFile {
-    std::string_view name;     ///< "reduce_sm80.cu", or "reduce_sm80.sm_80.cubin" when precompiled.
-    std::string_view content;  ///< Static storage.
-};
 
 /// The size of one problem. Each family defines its extents, for example n, rows and columns, or m,
 /// n and k.
