@@ -314,7 +314,8 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
 
     const auto compiler = identity_.get();
     if (compiler && (image->compiler != (*compiler)->info().name() ||
-                     files.compiler_files != (*compiler)->properties.files)) {
+                     files.compiler_files != (*compiler)->properties.files ||
+                     request.compiler_digest != (*compiler)->digest)) {
         identity_.refresh();
         result.report.not_kept = fmt::format(
             "its compiler turned out to be another one than that of the key ({})", image->compiler);

@@ -25,8 +25,9 @@ Result<PreparedRequest> prepare(const Source& source, const std::string& text, c
                                 const CompileOptions& options, std::span<const std::string> names,
                                 const KnownCompiler& compiler, const std::optional<Jail>& jail,
                                 SourceFiles source_files) {
-    PreparedRequest prepared{source, text, arch, options, names, {}, {}, std::move(source_files),
-                             false};
+    PreparedRequest prepared{
+        source, text, arch, options, names, compiler.digest, {}, {}, std::move(source_files),
+        false};
     prepared.folders = search_folders(source, options, compiler.info().include_folders);
     LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
     if (jail) {

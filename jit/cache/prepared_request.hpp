@@ -25,6 +25,7 @@ struct PreparedRequest {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> names;
+    std::string compiler_digest;  ///< KnownCompiler::digest, as in the key.
     SearchFolders folders;
     Key key;
     SourceFiles source_files;

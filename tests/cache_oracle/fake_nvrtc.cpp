@@ -1,6 +1,8 @@
 #include "tests/cache_oracle/fake_nvrtc.hpp"
 
+#include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/files/file_state.hpp"
 #include "jit/shims.hpp"
 #include "tests/cache_oracle/preprocessor.hpp"
 
@@ -31,12 +33,26 @@ Status check_include_folders(const CompileOptions& options) {
 
 }  // namespace
 
+FakeNvrtc::Mapped FakeNvrtc::map() const {
+    Mapped made;
+    if (library_.empty()) return made;
+    for (const char* const name : file_names) {
+        const fs::path path = library_ / name;
+        const auto stamp = stamp_of(path.native());
+        made.code += read_text(path).value_or("");
+        made.files.push_back({path.native(), stamp.value_or(FileStamp{})});
+    }
+    return made;
+}
+
 Result<CompilerProperties> FakeNvrtc::properties() {
+    if (!mapped) mapped = map();
     CompilerProperties properties;
+    properties.files = mapped->files;
     CompilerInfo& info = properties.info;
     info.version_major = 13;
     info.build = "13.0.1";
-    info.path = "/opt/oracle/libnvrtc.so.13";
+    info.path = library_ / file_names[0];
     info.include_folders = {toolkit_};
     info.supported = {{8, 0}, {9, 0}};
     info.search_attempts = {"found"};
@@ -45,6 +61,9 @@ Result<CompilerProperties> FakeNvrtc::properties() {
 
 Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
     ++compilations;
+    if (before_mapping && !mapped) before_mapping();
+    if (!mapped) mapped = map();
+    task.files.compiler_files = mapped->files;
     LODE_TRY(check_include_folders(task.options));
     LODE_TRY_ASSIGN(const std::string text, task.source.read());
 
@@ -72,8 +91,8 @@ Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
     Hasher hasher;
     for (const auto& flag : flags)
         hasher.field(flag);
-    std::string code =
-        fmt::format("{}\nflags {}\n", task.arch.to_string(), hasher.finish().to_hex());
+    std::string code = fmt::format("{}\nflags {}\n{}", task.arch.to_string(),
+                                   hasher.finish().to_hex(), mapped->code);
     // Symbols of anonymous namespaces contain the file name.
     code += fs::path(task.source.name()).filename().string() + "\n";
     if (task.options.line_info) code += "in " + fs::current_path().string() + "\n";

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,30 @@ namespace lode::oracle {
 /// thread-safe.
 class FakeNvrtc final : public cache::CompilerBackend {
 public:
-    /// `toolkit` is the folder of the compiler's own headers.
-    explicit FakeNvrtc(std::filesystem::path toolkit) : toolkit_(std::move(toolkit)) {}
+    /// The files that a process has mapped: what they say, and their stamps.
+    struct Mapped {
+        std::string code;
+        std::vector<CompilerFile> files;
+    };
+
+    /// `toolkit` is the folder of the compiler's own headers, `library` that of its files; empty
+    /// if it has none.
+    explicit FakeNvrtc(std::filesystem::path toolkit, std::filesystem::path library = {})
+        : toolkit_(std::move(toolkit)), library_(std::move(library)) {}
+
+    /// The names of the compiler's files.
+    static constexpr const char* file_names[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.0"};
 
     /// Called before each file system query of a compilation.
     std::function<void()> before_question;
+    /// Called by a compilation that is the first to use the compiler.
+    std::function<void()> before_mapping;
     std::uint64_t compilations = 0;
+    /// From the first use of the compiler on, whatever becomes of its files.
+    std::optional<Mapped> mapped;
+
+    /// What a process that begins now would map.
+    [[nodiscard]] Mapped map() const;
 
     Digest fingerprint() override { return sha256("the oracle's compiler"); }
     bool covers(const std::filesystem::path&) override { return true; }
@@ -32,6 +51,7 @@ public:
 
 private:
     std::filesystem::path toolkit_;
+    std::filesystem::path library_;
 };
 
 }  // namespace lode::oracle

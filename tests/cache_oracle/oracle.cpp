@@ -4,13 +4,17 @@
 #include "jit/cache/store/disk_tier.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace lode::oracle {
@@ -29,6 +33,10 @@ fs::path made(const fs::path& folder) {
     return folder;
 }
 
+fs::path compiler_folder(const Plan& plan) {
+    return made(plan.folder / "compiler");
+}
+
 /// `cache` is the folder for precompiled headers; empty for none.
 std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const World& world,
                                                      const fs::path& cache) {
@@ -36,8 +44,16 @@ std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const Wor
     pch::Settings pch;
     if (plan.precompiles && !cache.empty()) pch = {cache.native(), true, most_bytes, 1, false};
     if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, std::move(pch), {});
-    return std::make_unique<FakeNvrtc>(world.toolkit());
+    return std::make_unique<FakeNvrtc>(world.toolkit(), compiler_folder(plan));
 }
+
+/// Longer than a tick of the file system's clock, so that stamps settle.
+void wait_for_tick() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(14));
+}
+
+/// What time() says.
+constinit std::atomic<std::time_t> clock_now = 1'000'000'000;
 
 Dialect dialect_of(const Plan& plan) {
     if (!plan.nvrtc) return Dialect::fake;
@@ -53,6 +69,11 @@ std::map<std::string, fs::file_time_type> precompiled_headers(const fs::path& ca
             all[item.path().filename()] = item.last_write_time(none);
     }
     return all;
+}
+
+/// Whether texts may ask for the time: a worker has a clock of its own.
+bool has_clock(const Plan& plan) {
+    return plan.nvrtc && plan.workers.policy == WorkerPolicy::never;
 }
 
 /// Compiles in this process, whatever the caches do.
@@ -114,10 +135,11 @@ std::string Oracle::Request::to_string() const {
 Oracle::Oracle(Plan plan)
     : plan_(std::move(plan)),
       start_(seed_of_step(plan_.seed, 0)),
-      world_(made(plan_.folder / "world"), dialect_of(plan_), start_),
+      world_(made(plan_.folder / "world"), dialect_of(plan_), has_clock(plan_), start_),
       judge_(make_judge(plan_, world_)),
       processes_(slots),
       kept_(caches) {
+    put_compiler({});
     for (std::size_t i = 0; i < projects; ++i) {
         projects_.push_back({});
         projects_.back().tree = i % 2;
@@ -163,12 +185,10 @@ void Oracle::step(std::uint64_t number) {
     Dice dice(seed_of_step(plan_.seed, number));
     if (dice.percent(55)) change_world(dice);
     if (dice.percent(8)) change_environment(dice);
+    if (has_clock(plan_) && dice.percent(40)) pass_time(dice);
     if (dice.percent(2)) use_pack(dice);
     if (dice.percent(8)) start_process(dice.below(slots), dice);
-    if (dice.percent(8)) {
-        // Longer than a tick of the file system's clock, so that stamps settle.
-        std::this_thread::sleep_for(std::chrono::milliseconds(14));
-    }
+    if (dice.percent(8)) wait_for_tick();
     Project& project = projects_[dice.below(projects)];
     if (dice.percent(20)) change_project(project, dice);
     // The same head with something else behind it: what a precompiled header is for.
@@ -182,7 +202,34 @@ void Oracle::step(std::uint64_t number) {
 }
 
 void Oracle::change_world(Dice& dice) {
+    if (!plan_.nvrtc && dice.percent(2)) return change_compiler(dice);
     note(world_.change(dice));
+}
+
+void Oracle::change_compiler(Dice& dice) {
+    CompilerVersions versions = compiler_versions_;
+    versions[dice.below(versions.size())] = dice.below(3);
+    put_compiler(versions);
+}
+
+/// Replaces the compiler's files, as a package manager does.
+void Oracle::put_compiler(const CompilerVersions& versions) {
+    for (std::size_t i = 0; i < versions.size(); ++i) {
+        const fs::path file = compiler_folder(plan_) / FakeNvrtc::file_names[i];
+        const fs::path beside = file.string() + ".new";
+        std::ofstream(beside, std::ios::binary)
+            << fmt::format("file {} version {}\n", i, versions[i]);
+        fs::rename(beside, file);
+    }
+    compiler_versions_ = versions;
+    note(fmt::format("installs the compiler of versions {}", fmt::join(versions, " and ")));
+}
+
+void Oracle::pass_time(Dice& dice) {
+    const auto seconds =
+        1 + static_cast<std::time_t>(dice.below(dice.percent(50) ? 10 : 1'000'000));
+    clock_now += seconds;
+    note(fmt::format("{} seconds pass", seconds));
 }
 
 void Oracle::change_environment(Dice& dice) {
@@ -241,6 +288,7 @@ void Oracle::change_project(Project& project, Dice& dice) {
             break;
         case 9:
             options.definitions.clear();
+            if (has_clock(plan_)) world_.define_time(options.definitions, dice);
             if (dice.percent(50)) {
                 options.definitions.push_back({"VALUE", std::to_string(dice.below(10))});
             }
@@ -351,6 +399,12 @@ Result<CachedImage> Oracle::compile(const Request& request, Process& process, Di
             for (std::size_t count = 1 + dice.below(3); count > 0; --count)
                 change_world(dice);
         };
+        process.fake->before_mapping = [&] {
+            if (dice.percent(50)) return;
+            is_disturbed = true;
+            change_compiler(dice);
+            wait_for_tick();
+        };
     } else if (disturb) {
         const auto delay = std::chrono::microseconds(dice.below(15'000));
         is_disturbed = true;
@@ -359,10 +413,25 @@ Result<CachedImage> Oracle::compile(const Request& request, Process& process, Di
             change_world(dice);
         });
     }
+    const CompilerVersions versions = compiler_versions_;
     auto answer = process.compiler->compile(request.source, arch, request.options);
-    if (process.fake != nullptr) process.fake->before_question = nullptr;
+    if (process.fake != nullptr) {
+        process.fake->before_question = nullptr;
+        process.fake->before_mapping = nullptr;
+    }
+    if (compiler_versions_ != versions && dice.percent(50)) put_compiler(versions);
     if (disturber.joinable()) disturber.join();
     return answer;
+}
+
+Result<Image> Oracle::judge(const Request& request, const FakeNvrtc::Mapped* mapped,
+                            CompileFiles& files) {
+    if (auto* const fake = dynamic_cast<FakeNvrtc*>(judge_.get()))
+        fake->mapped = mapped != nullptr ? *mapped : fake->map();
+    // The code at the present time, whether the cache thinks that it depends on it or not.
+    files.compiler.give(CompilerTime::real);
+    const Arch arch = *Arch::parse("sm_90");
+    return judge_->compile({request.source, arch, request.options, {}, {}, files});
 }
 
 void Oracle::ask(const Project& project, Process& process, Dice& dice, bool disturb) {
@@ -393,8 +462,14 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
     }
 
     CompileFiles files;
-    const Arch arch = *Arch::parse("sm_90");
-    const auto judged = judge_->compile({request.source, arch, request.options, {}, {}, files});
+    const auto* const mapped =
+        process.fake != nullptr && process.fake->mapped ? &*process.fake->mapped : nullptr;
+    auto judged = judge(request, mapped, files);
+    // A process whose compiler has been replaced may also get what new processes make.
+    const bool is_replaced = mapped != nullptr && mapped->code != process.fake->map().code;
+    if (is_replaced && answer && judged && answer->report.hit() &&
+        answer->image->cubin != judged->cubin)
+        judged = judge(request, nullptr, files);
     ++outcome_.compared;
     if (!answer || !judged) {
         ++outcome_.failures;
@@ -423,9 +498,11 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
         ++outcome_.not_kept[without_paths(report.not_kept)];
         return;
     }
+    if (is_replaced) return;
     auto& states = kept_[process.cache][name];
-    const std::string account =
-        account_of(files, request.working) + sha256(request.source.read().value_or("")).to_hex();
+    const std::string account = account_of(files, request.working) +
+                                sha256(request.source.read().value_or("")).to_hex() +
+                                (mapped != nullptr ? mapped->code : "");
     if (states.contains(account)) {
         ++outcome_.expected_hits;
         if (!report.hit()) {
@@ -465,3 +542,10 @@ std::pair<Outcome, Plan> run_and_shrink(const Plan& plan, int replays) {
 }
 
 }  // namespace lode::oracle
+
+// Instead of the C library's, for everything in this program.
+std::time_t time(std::time_t* timer) noexcept {
+    const std::time_t now = lode::oracle::clock_now;
+    if (timer != nullptr) *timer = now;
+    return now;
+}

@@ -11,9 +11,11 @@
 #include "tests/cache_oracle/outcome.hpp"
 #include "tests/cache_oracle/world.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -69,11 +71,20 @@ private:
         std::unique_ptr<CachedCompiler> compiler;
     };
 
+    /// Of the compiler's files.
+    using CompilerVersions = std::array<std::size_t, std::size(FakeNvrtc::file_names)>;
+
     void step(std::uint64_t number);
     void note(std::string text);
     void fail(std::string what);
     void change_world(Dice& dice);
     void change_environment(Dice& dice);
+    void change_compiler(Dice& dice);
+    void put_compiler(const CompilerVersions& versions);
+    void pass_time(Dice& dice);
+    /// Compiles without a cache: with what a process has mapped, or as a new process would.
+    [[nodiscard]] Result<Image> judge(const Request& request, const FakeNvrtc::Mapped* mapped,
+                                      CompileFiles& files);
     void change_project(Project& project, Dice& dice);
     void change_tail(Project& project, Dice& dice);
     void start_process(std::size_t slot, Dice& dice);
@@ -94,6 +105,7 @@ private:
     std::vector<Project> projects_;
     std::vector<Process> processes_;
     std::vector<Kept> kept_;
+    CompilerVersions compiler_versions_ = {};
     int packs_ = 0;
     Outcome outcome_;
     std::uint64_t now_ = 0;

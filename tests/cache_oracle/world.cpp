@@ -33,8 +33,8 @@ bool is_source(const fs::path& path) {
 
 }  // namespace
 
-World::World(fs::path root, Dialect dialect, Dice& dice)
-    : root_(std::move(root)), dialect_(dialect) {
+World::World(fs::path root, Dialect dialect, bool has_clock, Dice& dice)
+    : root_(std::move(root)), dialect_(dialect), has_clock_(has_clock) {
     fs::create_directory(toolkit());
     for (const char* name : {"h3.h", "tool.h"})
         write(toolkit() / name, header_text(dice), false);

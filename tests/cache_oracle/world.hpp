@@ -3,6 +3,8 @@
 
 #include "tests/cache_oracle/dice.hpp"
 
+#include <lode/jit/options.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,8 +24,9 @@ enum class Dialect : std::uint8_t {
 /// Source trees below one folder, with shadowed headers, links and odd files. Not thread-safe.
 class World {
 public:
-    /// Creates the first trees. `root` exists and is empty.
-    World(std::filesystem::path root, Dialect dialect, Dice& dice);
+    /// Creates the first trees. `root` exists and is empty. With a clock, texts may ask for the
+    /// time.
+    World(std::filesystem::path root, Dialect dialect, bool has_clock, Dice& dice);
 
     /// Makes one random change and describes it, with paths relative to the root.
     std::string change(Dice& dice);
@@ -35,6 +38,8 @@ public:
     /// A random text for a header; source_text() gives one for a source.
     [[nodiscard]] std::string header_text(Dice& dice) const;
     [[nodiscard]] std::string source_text(Dice& dice) const;
+    /// Adds definitions of which texts may make the time.
+    static void define_time(std::vector<Definition>& definitions, Dice& dice);
     /// A random name under which a header may be included.
     [[nodiscard]] std::string include_name(Dice& dice) const;
 
@@ -53,6 +58,8 @@ private:
     [[nodiscard]] std::string content(
         Dice& dice, const std::function<std::string(const std::string&)>& statement) const;
     [[nodiscard]] std::string head_source(Dice& dice) const;
+    [[nodiscard]] static std::string time_text(
+        Dice& dice, const std::function<std::string(const std::string&)>& statement);
     void write(const Path& path, const std::string& text, bool in_place);
     [[nodiscard]] std::vector<Path> files(bool with_links) const;
     [[nodiscard]] std::vector<Path> folders() const;
@@ -76,6 +83,7 @@ private:
 
     std::filesystem::path root_;
     Dialect dialect_;
+    bool has_clock_;
     std::vector<std::string> trees_;
     int next_tree_ = 0;
     std::map<std::string, std::vector<std::string>> history_;  ///< Earlier texts by path.

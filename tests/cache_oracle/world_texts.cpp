@@ -69,6 +69,50 @@ std::string World::header_text(Dice& dice) const {
            });
 }
 
+/// The time or the name of a file, whole or in pieces that several texts may contribute.
+std::string World::time_text(Dice& dice,
+                             const std::function<std::string(const std::string&)>& statement) {
+    static constexpr const char* definitions[] = {
+        "CAT(a, b) a##b", "CAT(a, b) CAT2(a, b)", "CAT2(a, b) a##b", "HALF __TI",
+        "REST ME__",      "DAY CAT(__DA, TE__)",  "NOW __TIME__"};
+    static constexpr const char* values[] = {"__TIME__[7]",
+                                             "__DATE__[5]",
+                                             "CAT(__TI, ME__)[7]",
+                                             "CAT(HALF, ME__)[6]",
+                                             "CAT(__TI, REST)[4]",
+                                             "DAY[5]",
+                                             "NOW[7]",
+                                             "(CAT(__TI, ME__)[7] == '3')",
+                                             "(NOW[6] == '1')",
+                                             "sizeof(CAT(__FI, LE__))",
+                                             "sizeof(__FILE__)",
+                                             "CAT(__FI, LE__)[CAT(__INCLUDE_, LEVEL__)]",
+                                             "CAT(__BASE_, FILE__)[1]"};
+    const std::string definition = dice.pick(definitions);
+    const std::string name = definition.substr(0, definition.find_first_of("( "));
+    std::string text = fmt::format("#ifndef {}\n#define {}\n#endif\n", name, definition);
+    if (dice.percent(40)) return text;
+    if (dice.percent(50)) text.clear();
+    const std::string value = dice.pick(values);
+    std::string guard = "1";
+    for (const char* const needed : {"CAT", "HALF", "REST", "DAY", "NOW"}) {
+        if (value.find(needed) != std::string::npos)
+            guard += fmt::format(" && defined({})", needed);
+    }
+    return text + fmt::format("#if {}\n{}#endif\n", guard, statement(value));
+}
+
+void World::define_time(std::vector<Definition>& definitions, Dice& dice) {
+    static const std::vector<Definition> all = {{"CAT(a, b)", "a##b"},
+                                                {"HALF", "__TI"},
+                                                {"REST", "ME__"},
+                                                {"NOW", "__TIME__"},
+                                                {"DAY", "__DATE__"}};
+    for (const auto& definition : all) {
+        if (dice.percent(30)) definitions.push_back(definition);
+    }
+}
+
 /// Statements with values, and directives.
 std::string World::content(Dice& dice,
                            const std::function<std::string(const std::string&)>& statement) const {
@@ -91,6 +135,7 @@ std::string World::content(Dice& dice,
                 break;
         }
     }
+    if (has_clock_ && dice.percent(30)) text += time_text(dice, statement);
     if (dice.percent(4)) text += "// #include " + include_name(dice) + "\n";
     const std::size_t includes = dice.below(3);
     for (std::size_t i = 0; i < includes; ++i) {
@@ -113,8 +158,9 @@ std::string World::content(Dice& dice,
 }
 
 std::string World::source_text(Dice& dice) const {
-    const std::string start =
+    std::string start =
         "#ifndef VALUE\n#define VALUE 5\n#endif\n#ifndef NAMED\n#define NAMED <h0.h>\n#endif\n";
+    if (has_clock_ && dice.percent(50)) start += "#ifndef CAT\n#define CAT(a, b) a##b\n#endif\n";
     if (dialect_ == Dialect::head) return start + head_source(dice);
     std::string body;
     const std::size_t count = 1 + dice.below(3);

@@ -7,9 +7,11 @@
 
 #include <lode/jit/cache.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -54,13 +56,14 @@ public:
     void start() {
         CacheOptions options;
         options.folder = scratch / "cache";
-        auto backend = std::make_unique<oracle::FakeNvrtc>(scratch / "toolkit");
+        auto backend = std::make_unique<oracle::FakeNvrtc>(scratch / "toolkit", library);
         fake = backend.get();
         process_ = std::make_unique<CachedCompiler>(
             std::make_shared<CachedCompiler::State>(std::move(backend), std::move(options)));
     }
 
     Scratch scratch;
+    fs::path library;  ///< The folder of the compiler's files; empty if it has none.
     oracle::FakeNvrtc* fake = nullptr;
 
 private:
@@ -94,6 +97,37 @@ TEST_CASE("attack: a search folder that is looked for as a header") {
     attack.fake->before_question = nullptr;
     fs::create_directory(attack.scratch / "inc");
     attack.tier(source, options);
+}
+
+TEST_CASE("attack: a compiler that is replaced after the key is made") {
+    Attack attack;
+    attack.library = attack.scratch / "compiler";
+    // Longer than a tick of the file system's clock, so that stamps settle.
+    const auto tick = [] { std::this_thread::sleep_for(std::chrono::milliseconds(60)); };
+    const auto install = [&](const char* version) {
+        for (const char* const name : oracle::FakeNvrtc::file_names) {
+            attack.scratch.write("compiler/new", version);
+            fs::rename(attack.library / "new", attack.library / name);
+        }
+        tick();
+    };
+    install("version a\n");
+    attack.start();
+    CHECK(attack.ask(Source::text("int x;\n")));
+
+    const auto source = Source::text("int y;\n");
+    attack.start();
+    attack.fake->before_mapping = [&] { install("version b\n"); };
+    const auto first = attack.ask(source);
+    REQUIRE(first);
+    CHECK(first->image->ptx.find("version b") != std::string::npos);
+    CHECK(first->report.not_kept != "");
+
+    install("version a\n");
+    attack.start();
+    const auto second = attack.ask(source);
+    REQUIRE(second);
+    CHECK(second->image->ptx.find("version a") != std::string::npos);
 }
 
 TEST_CASE("attack: the neighbour of an absolute include lies in a search folder") {
