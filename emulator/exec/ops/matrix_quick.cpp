@@ -13,7 +13,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t quick_rows = 16;
+constexpr std::size_t quick_row_count = 16;
 constexpr std::size_t quick_columns = 8;
 constexpr std::size_t quick_depth = 16;
 
@@ -26,8 +26,8 @@ constexpr i32 least_top = -2 * quick_exponent;
 
 /// Numbers and exponents of both factors.
 struct QuickFactors {
-    alignas(32) f32 a[quick_rows][quick_depth];
-    alignas(32) i8 a_exponents[quick_rows][quick_depth];
+    alignas(32) f32 a[quick_row_count][quick_depth];
+    alignas(32) i8 a_exponents[quick_row_count][quick_depth];
     alignas(32) f32 b[quick_depth][quick_columns];
     alignas(32) i8 b_exponents[quick_depth][quick_columns];
     __m128i bad = _mm_setzero_si128();  ///< Not zero if an element is none for the quick way.
@@ -179,7 +179,7 @@ bool multiply_quick(WarpContext& c, const MatrixProduct& plan,
     const std::size_t depth = plan.a.columns;
     alignas(32) f32 sums[4][lanes];
     __m256i bad = _mm256_setzero_si256();
-    for (std::size_t row = 0; row < quick_rows; ++row) {
+    for (std::size_t row = 0; row < quick_row_count; ++row) {
         // A row's sums are in four lanes: even columns in one register, odd ones in the next.
         const std::size_t half = row / 8 * 2;
         const std::size_t lane = row % 8 * 4;
@@ -205,7 +205,7 @@ bool has_quick_way(const MatrixProduct& plan) noexcept {
     const bool halves = plan.a.element == Element::f16 || plan.a.element == Element::bf16;
     const std::size_t depth = plan.a.columns;
     return halves && plan.b.element == plan.a.element && plan.c.element == Element::f32 &&
-           plan.d.element == Element::f32 && plan.a.rows == quick_rows &&
+           plan.d.element == Element::f32 && plan.a.rows == quick_row_count &&
            plan.b.columns == quick_columns && (depth == 8 || depth == 16) && plan.repeats == 1 &&
            plan.sparsity == Sparsity::none && plan.scales.count == 0 && plan.c.slots.size() == 4 &&
            plan.precision.adding == Adding::blocks && plan.precision.result_bits == 23 &&
