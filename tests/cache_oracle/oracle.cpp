@@ -4,17 +4,13 @@
 #include "jit/cache/store/disk_tier.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace lode::oracle {
@@ -26,15 +22,10 @@ constexpr std::size_t caches = 2;
 constexpr std::size_t slots = 4;
 constexpr std::size_t projects = 8;
 constexpr std::size_t most_notes = 60;
-constexpr const char* value_name = "ORACLE_VALUE";
 
 fs::path made(const fs::path& folder) {
     fs::create_directories(folder);
     return folder;
-}
-
-fs::path compiler_folder(const Plan& plan) {
-    return made(plan.folder / "compiler");
 }
 
 /// `cache` is the folder for precompiled headers; empty for none.
@@ -44,16 +35,13 @@ std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const Wor
     pch::Settings pch;
     if (plan.precompiles && !cache.empty()) pch = {cache.native(), true, most_bytes, 1, false};
     if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, std::move(pch), {});
-    return std::make_unique<FakeNvrtc>(world.toolkit(), compiler_folder(plan));
+    return std::make_unique<FakeNvrtc>(world.toolkit(), plan.compiler_folder());
 }
 
 /// Longer than a tick of the file system's clock, so that stamps settle.
 void wait_for_tick() {
     std::this_thread::sleep_for(std::chrono::milliseconds(14));
 }
-
-/// What time() says.
-constinit std::atomic<std::time_t> clock_now = 1'000'000'000;
 
 Dialect dialect_of(const Plan& plan) {
     if (!plan.nvrtc) return Dialect::fake;
@@ -69,11 +57,6 @@ std::map<std::string, fs::file_time_type> precompiled_headers(const fs::path& ca
             all[item.path().filename()] = item.last_write_time(none);
     }
     return all;
-}
-
-/// Whether texts may ask for the time: a worker has a clock of its own.
-bool has_clock(const Plan& plan) {
-    return plan.nvrtc && plan.workers.policy == WorkerPolicy::never;
 }
 
 /// Compiles in this process, whatever the caches do.
@@ -126,8 +109,8 @@ std::string Oracle::Request::to_string() const {
         text += " --pre-include=" + name;
     if (options.line_info) text += " -lineinfo";
     if (!options.toolkit_headers) text += " (no toolkit)";
-    const char* const value = std::getenv(value_name);
-    text += fmt::format(" {}={}", value_name, value != nullptr ? value : "unset");
+    const char* const value = std::getenv(value_variable);
+    text += fmt::format(" {}={}", value_variable, value != nullptr ? value : "unset");
     if (source.folder().empty()) text += " in memory: " + source.read().value_or("");
     return text;
 }
@@ -135,7 +118,7 @@ std::string Oracle::Request::to_string() const {
 Oracle::Oracle(Plan plan)
     : plan_(std::move(plan)),
       start_(seed_of_step(plan_.seed, 0)),
-      world_(made(plan_.folder / "world"), dialect_of(plan_), has_clock(plan_), start_),
+      world_(made(plan_.folder / "world"), dialect_of(plan_), plan_.has_clock(), start_),
       judge_(make_judge(plan_, world_)),
       processes_(slots),
       kept_(caches) {
@@ -155,7 +138,7 @@ Oracle::Oracle(Plan plan)
 Oracle::~Oracle() {
     std::error_code ignored;
     fs::current_path("/", ignored);
-    ::unsetenv(value_name);
+    ::unsetenv(value_variable);
 }
 
 fs::path Oracle::cache_folder(std::size_t index) const {
@@ -185,7 +168,7 @@ void Oracle::step(std::uint64_t number) {
     Dice dice(seed_of_step(plan_.seed, number));
     if (dice.percent(55)) change_world(dice);
     if (dice.percent(8)) change_environment(dice);
-    if (has_clock(plan_) && dice.percent(40)) pass_time(dice);
+    if (plan_.has_clock() && dice.percent(40)) pass_time(dice);
     if (dice.percent(2)) use_pack(dice);
     if (dice.percent(8)) start_process(dice.below(slots), dice);
     if (dice.percent(8)) wait_for_tick();
@@ -199,134 +182,6 @@ void Oracle::step(std::uint64_t number) {
     if (disturb || dice.percent(25)) {
         ask(project, processes_[dice.below(slots)], dice, false);
     }
-}
-
-void Oracle::change_world(Dice& dice) {
-    if (!plan_.nvrtc && dice.percent(2)) return change_compiler(dice);
-    note(world_.change(dice));
-}
-
-void Oracle::change_compiler(Dice& dice) {
-    CompilerVersions versions = compiler_versions_;
-    versions[dice.below(versions.size())] = dice.below(3);
-    put_compiler(versions);
-}
-
-/// Replaces the compiler's files, as a package manager does.
-void Oracle::put_compiler(const CompilerVersions& versions) {
-    for (std::size_t i = 0; i < versions.size(); ++i) {
-        const fs::path file = compiler_folder(plan_) / FakeNvrtc::file_names[i];
-        const fs::path beside = file.string() + ".new";
-        std::ofstream(beside, std::ios::binary)
-            << fmt::format("file {} version {}\n", i, versions[i]);
-        fs::rename(beside, file);
-    }
-    compiler_versions_ = versions;
-    note(fmt::format("installs the compiler of versions {}", fmt::join(versions, " and ")));
-}
-
-void Oracle::pass_time(Dice& dice) {
-    const auto seconds =
-        1 + static_cast<std::time_t>(dice.below(dice.percent(50) ? 10 : 1'000'000));
-    clock_now += seconds;
-    note(fmt::format("{} seconds pass", seconds));
-}
-
-void Oracle::change_environment(Dice& dice) {
-    static constexpr const char* values[] = {"1", "2", "3"};
-    if (dice.percent(20)) {
-        ::unsetenv(value_name);
-        note("unsets ORACLE_VALUE");
-        return;
-    }
-    const char* const value = dice.pick(values);
-    ::setenv(value_name, value, 1);
-    note(fmt::format("sets ORACLE_VALUE={}", value));
-}
-
-void Oracle::change_project(Project& project, Dice& dice) {
-    auto& options = project.options;
-    auto& folders = project.folders;
-    switch (dice.below(14)) {
-        case 0:
-            project.tree = dice.below(8);
-            break;
-        case 1: {
-            static constexpr const char* places[] = {"src/k.cu", "src/sub/k.cu", "inc/k.cu",
-                                                     "m.cu"};
-            project.place = dice.pick(places);
-            break;
-        }
-        case 2:
-            project.in_memory = !project.in_memory;
-            project.text = world_.source_text(dice);
-            break;
-        case 3:
-            project.relative = !project.relative;
-            break;
-        case 4: {
-            static constexpr const char* places[] = {"", "t0", "t1", "t2", "t0/src", "t1/inc"};
-            project.working = dice.pick(places);
-            break;
-        }
-        case 5:
-        case 6:
-            if (folders.size() < 4) {
-                folders.insert(
-                    folders.begin() + static_cast<std::ptrdiff_t>(dice.below(folders.size() + 1)),
-                    dice.pick(World::folder_names()));
-            }
-            break;
-        case 7:
-            if (folders.size() > 1) {
-                folders.erase(folders.begin() +
-                              static_cast<std::ptrdiff_t>(dice.below(folders.size())));
-            }
-            break;
-        case 8:
-            if (folders.size() > 1) std::swap(folders.front(), folders.back());
-            break;
-        case 9:
-            options.definitions.clear();
-            if (has_clock(plan_)) world_.define_time(options.definitions, dice);
-            if (dice.percent(50)) {
-                options.definitions.push_back({"VALUE", std::to_string(dice.below(10))});
-            }
-            if (dice.percent(50)) {
-                options.definitions.push_back({"NAMED", world_.include_name(dice)});
-            }
-            break;
-        case 10:
-            options.pre_includes.clear();
-            if (dice.percent(50) && !plan_.nvrtc) {
-                const auto name = world_.include_name(dice);
-                options.pre_includes.push_back(name.substr(1, name.size() - 2));
-            }
-            break;
-        case 11:
-            options.headers.clear();
-            if (dice.percent(60)) {
-                const auto name = world_.include_name(dice);
-                options.headers.push_back(
-                    {name.substr(1, name.size() - 2), world_.header_text(dice)});
-            }
-            break;
-        case 12:
-            options.line_info = !options.line_info && dice.percent(30);
-            break;
-        default:
-            options.toolkit_headers = !options.toolkit_headers;
-            break;
-    }
-}
-
-void Oracle::change_tail(Project& project, Dice& dice) {
-    if (project.in_memory) {
-        project.text = World::with_tail(project.text, dice);
-        return;
-    }
-    const auto& trees = world_.trees();
-    world_.change_tail(world_.root() / trees[project.tree % trees.size()] / project.place, dice);
 }
 
 void Oracle::start_process(std::size_t slot, Dice& dice) {
@@ -542,10 +397,3 @@ std::pair<Outcome, Plan> run_and_shrink(const Plan& plan, int replays) {
 }
 
 }  // namespace lode::oracle
-
-// Instead of the C library's, for everything in this program.
-std::time_t time(std::time_t* timer) noexcept {
-    const std::time_t now = lode::oracle::clock_now;
-    if (timer != nullptr) *timer = now;
-    return now;
-}

@@ -33,7 +33,15 @@ struct Plan {
     std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
     bool verbose = false;
+
+    /// Whether texts may ask for the time: a worker has a clock of its own.
+    [[nodiscard]] bool has_clock() const { return nvrtc && workers.policy == WorkerPolicy::never; }
+    /// Where FakeNvrtc's files are.
+    [[nodiscard]] std::filesystem::path compiler_folder() const { return folder / "compiler"; }
 };
+
+/// The environment variable that the fake compiler reads.
+inline constexpr const char* value_variable = "ORACLE_VALUE";
 
 /// One run. Changes the process's working directory and its environment variable ORACLE_VALUE.
 class Oracle {
