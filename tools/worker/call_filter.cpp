@@ -42,10 +42,8 @@ constexpr int allowed_calls[] = {
     SCMP_SYS(getcwd),
     // Memory, limited by RLIMIT_DATA and RLIMIT_AS.
     SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap),
-    // Waiting for another thread, its own name, and what a thread does at its start: one that has
-    // just been started may not have done it yet.
+    // Waiting for another thread, and its own name.
     SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getcpu),
-    SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
     // Its own signals, time and end.
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
     SCMP_SYS(restart_syscall), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
@@ -55,7 +53,8 @@ constexpr int allowed_calls[] = {
     SCMP_SYS(getrusage), SCMP_SYS(sysinfo), SCMP_SYS(getrandom)};
 
 /// Further ones for new threads.
-constexpr int calls_for_threads[] = {SCMP_SYS(sched_get_priority_max),
+constexpr int calls_for_threads[] = {SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
+                                     SCMP_SYS(sched_get_priority_max),
                                      SCMP_SYS(sched_get_priority_min)};
 
 class Filter {

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -26,7 +27,7 @@ namespace LODE_NAMESPACE::worker {
 namespace {
 
 /// Ends the process when the host closes its end: nobody waits for the compilation any more.
-void watch_host(int socket) {
+[[noreturn]] void watch_host(int socket) {
     for (;;) {
         pollfd watched{socket, POLLRDHUP, 0};
         const int ready = ::poll(&watched, 1, -1);
@@ -140,7 +141,13 @@ void serve(int socket, const char* jail) {
     Server server(socket);
     // Before any other thread: rights are given up for a thread and those that it starts.
     if (jail != nullptr) server.enter(jail);
-    std::thread(watch_host, socket).detach();
+    // A thread makes system calls at its start that a locked jail doesn't have.
+    std::latch started(1);
+    std::thread([&started, socket] {
+        started.count_down();
+        watch_host(socket);
+    }).detach();
+    started.wait();
     for (;;) {
         Receiver receiver;
         if (!completes(receiver, socket)) return;
