@@ -2,9 +2,10 @@
 //   lode_compile_sequences [--compilations N] [--length L] [--seed S] [--jobs J]
 //                          [--policy never|automatic|always|all]
 // Each sequence of random requests is compiled by one process, through one CachedCompiler without a
-// cache; each result must be one that NVRTC gives in a process that compiles nothing else. Prints the
-// first difference with the shortest sequence that shows it, and exits with 1. LODE_NVRTC chooses
-// the compiler, LODE_WORKER the program lode-worker.
+// cache; each result must be one that NVRTC gives in a process that compiles nothing else. Prints
+// the first difference with the shortest sequence that shows it, and exits with 1. LODE_NVRTC
+// chooses the compiler, LODE_WORKER the program lode-worker.
+//   lode_compile_sequences --request SEED     prints what a new process gives for one request
 #include "jit/compile.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "tests/cache_oracle/dice.hpp"
@@ -16,9 +17,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -129,6 +132,7 @@ constexpr const char* flags[] = {"--restrict",
                                  "--bogus"};
 
 struct Request {
+    std::uint64_t seed = 0;  ///< What it is made from.
     std::size_t source = 0;
     Arch arch = Arch({9, 0});
     CompileOptions options;
@@ -145,8 +149,10 @@ struct Request {
     }
 };
 
-Request random_request(Dice& dice, std::span<const ComputeCapability> supported) {
+Request random_request(std::uint64_t seed, std::span<const ComputeCapability> supported) {
+    Dice dice(seed);
     Request request;
+    request.seed = seed;
     request.source = dice.below(std::size(sources));
     const auto& some = dice.pick(supported);
     request.arch =
@@ -228,6 +234,11 @@ std::string digest_of(const Result<Image>& image) {
                        sha256(image->log).to_hex().substr(0, 12), names);
 }
 
+std::string one_line(std::string text) {
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+}
+
 /// Runs `body` in a process of its own; returns the lines that it gives to its argument.
 std::vector<std::string> in_process(
     const std::function<void(const std::function<void(std::string)>&)>& body) {
@@ -236,9 +247,8 @@ std::vector<std::string> in_process(
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);
-        body([&](std::string line) {
-            std::ranges::replace(line, '\n', ' ');
-            line += '\n';
+        body([&](const std::string& text) {
+            const std::string line = one_line(text) + '\n';
             for (std::size_t at = 0; at < line.size();) {
                 const auto sent = ::write(ends[1], line.data() + at, line.size() - at);
                 if (sent <= 0) std::_Exit(1);
@@ -265,40 +275,52 @@ std::vector<std::string> in_process(
     return lines;
 }
 
-/// What NVRTC gives in new processes, without any of lode's ways around it.
+/// What NVRTC gives by itself, without any of lode's ways around it.
+std::string result_of(const NvrtcLibrary& nvrtc, const Request& request) {
+    CompileFiles files;  // As through the cache: lode's headers are in folders.
+    return digest_of(
+        compile_with(nvrtc, request.code(), request.arch, request.options, request.names, &files));
+}
+
+/// What new processes give.
 class Judge {
 public:
-    /// Whether a new process gives this result. NVRTC gives one of several codes for some requests,
-    /// by where the system has put its memory: a result is wrong if many processes don't give it.
+    /// Whether a new process gives this result. For some requests, NVRTC gives one of several
+    /// codes, by where the system has put its memory: a result is wrong if many processes don't
+    /// give it.
     bool allows(const Request& request, const std::string& result) {
-        auto& allowed = known_[request.to_string()];
+        auto& allowed = known_[request.seed];
         for (int tries = allowed.empty() ? 0 : 1; !allowed.contains(result); ++tries) {
             if (tries == many) return false;
-            allowed.insert(one_result(request));
+            allowed.insert(one_result(request, tries != 0));
         }
         return true;
     }
-    const std::set<std::string>& known(const Request& request) {
-        return known_[request.to_string()];
-    }
+    const std::set<std::string>& known(const Request& request) { return known_[request.seed]; }
     [[nodiscard]] std::size_t count() const { return known_.size(); }
 
 private:
     static constexpr int many = 40;
 
-    static std::string one_result(const Request& request) {
-        const auto lines = in_process([&](const auto& give) {
-            NvrtcProvider provider{CompilerSearch()};
-            const auto nvrtc = provider.open();
-            if (!nvrtc) return give("no compiler");
-            CompileFiles files;  // As through the cache: lode's headers are in folders.
-            give(digest_of(compile_with(**nvrtc, request.code(), request.arch, request.options,
-                                        request.names, &files)));
-        });
-        return lines.empty() ? "nothing" : lines.front();
+    /// A new program: a fork has its parent's addresses. A thread's heap begins at a multiple of
+    /// its size, so addresses differ between programs only where all threads share the process's
+    /// heap.
+    [[nodiscard]] std::string one_result(const Request& request, bool scattered) const {
+        const auto command = fmt::format(
+            "{}'{}' --request {}", scattered ? "GLIBC_TUNABLES=glibc.malloc.arena_max=1 " : "",
+            program_, request.seed);
+        const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "r"),
+                                                           &::pclose);
+        std::string line;
+        if (output != nullptr)
+            for (int c = 0; (c = std::fgetc(output.get())) != EOF;)
+                line += static_cast<char>(c);
+        if (line.ends_with('\n')) line.pop_back();
+        return line;
     }
 
-    std::map<std::string, std::set<std::string>> known_;
+    const std::string program_ = std::filesystem::read_symlink("/proc/self/exe");
+    std::map<std::uint64_t, std::set<std::string>> known_;
 };
 
 std::vector<std::string> results(std::span<const Request> sequence, WorkerPolicy policy) {
@@ -345,7 +367,7 @@ void explain(std::vector<Request> sequence, std::size_t index, WorkerPolicy poli
     fmt::print("policy {}: a compilation depends on those before it:\n",
                policy_names[static_cast<std::size_t>(policy)]);
     for (const auto& request : sequence)
-        fmt::print("  {}\n", request.to_string());
+        fmt::print("  {} (--request {})\n", request.to_string(), request.seed);
     fmt::print("gives\n  {}\ninstead of\n  {}\n", lines.empty() ? "nothing" : lines.back(),
                fmt::join(judge.known(sequence.back()), "\n  "));
 }
@@ -372,8 +394,8 @@ int run(const Plan& plan) {
         // Few kinds of requests, so that the judge knows most of them.
         std::vector<Request> sequence;
         for (std::size_t i = 0; i < plan.length; ++i) {
-            Dice kind(seed_of_step(plan.seed, 1'000'000 + dice.below(plan.compilations / 4 + 16)));
-            sequence.push_back(random_request(kind, supported));
+            const auto kind = 1'000'000 + dice.below(plan.compilations / 4 + 16);
+            sequence.push_back(random_request(seed_of_step(plan.seed, kind), supported));
         }
         const WorkerPolicy policy = dice.pick(plan.policies);
         const auto lines = results(sequence, policy);
@@ -413,6 +435,15 @@ bool parse(int count, char** values, Plan& plan) {
     return count % 2 == 1;
 }
 
+/// Prints what a process gives that compiles nothing else.
+int print_result(std::uint64_t seed) {
+    NvrtcProvider provider{CompilerSearch()};
+    const auto nvrtc = provider.open();
+    if (!nvrtc) return 2;
+    fmt::print("{}\n", one_line(result_of(**nvrtc, random_request(seed, (*nvrtc)->supported()))));
+    return 0;
+}
+
 int run_all(const Plan& plan) {
     std::vector<pid_t> children;
     for (std::uint64_t job = 0; job < plan.jobs; ++job) {
@@ -442,6 +473,8 @@ int run_all(const Plan& plan) {
 }  // namespace lode::oracle
 
 int main(int count, char** values) {
+    if (count == 3 && std::string_view(values[1]) == "--request")
+        return lode::oracle::print_result(std::strtoull(values[2], nullptr, 10));
     lode::oracle::Plan plan;
     if (!lode::oracle::parse(count, values, plan)) {
         std::fputs(
