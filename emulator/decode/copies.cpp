@@ -56,12 +56,6 @@ void follow_copies(const ptx::Function& function, F&& f) {
     }
 }
 
-bool has_result(const ptx::Instruction& one, const Operand& first) {
-    const std::string_view name = name_of(one.opcode);
-    return !first.address && !first.is_element && name != "st" && name != "red" &&
-           one.opcode.find('.') != std::string_view::npos;
-}
-
 bool is_argument(const ptx::Instruction& one) {
     return one.count == 2 && one.opcode.starts_with("st.param.");
 }
@@ -90,7 +84,7 @@ std::vector<bool> only_stored(const ptx::Function& function) {
             mark(operands[1], stored);
             continue;
         }
-        for (const Operand& operand : operands.subspan(has_result(one, operands[0]) ? 1 : 0))
+        for (const Operand& operand : function.sources_of(one))
             mark(operand, used);
     }
     follow_copies(function, [&](u32 to, u32 from) {
@@ -230,8 +224,10 @@ void note_copies(Builder& b) {
         if (!b.is_copied(operands[0])) return;
         const Slot from = b.is_copied(operands[1]) ? b.frame().reg(operands[1].index) : no_slot;
         b.emit(&exec::copy_marks, {b.frame().reg(operands[0].index), from});
-    } else if (has_result(one, operands[0])) {
-        for (const Operand& to : b.list(operands[0]))
+        return;
+    }
+    for (const Operand& result : function.results_of(one)) {
+        for (const Operand& to : b.list(result))
             if (b.is_copied(to)) b.emit(&exec::copy_marks, {b.frame().reg(to.index), no_slot});
     }
 }

@@ -68,7 +68,7 @@ private:
     const Frame& frame_;
     std::vector<u32> definition_;    ///< By register: its instruction, or the two values above.
     std::vector<u32> last_written_;  ///< By register: the last instruction before the current one.
-    std::vector<u32> uses_;          ///< By register: occurrences that aren't definitions.
+    std::vector<u32> uses_;          ///< By register: the sources that name it.
     std::vector<bool> is_label_;
     std::vector<bool> in_loop_;
     u32 last_label_ = 0;  ///< The last instruction with a label, up to the current one.
@@ -77,14 +77,12 @@ private:
 void IndexFinder::count() {
     for (u32 at = 0; at < function_.instructions.size(); ++at) {
         const Instruction& one = function_.instructions[at];
-        const auto operands = function_.operands_of(one);
         if (one.guard >= 0) ++uses_[static_cast<u32>(one.guard)];
-        for (std::size_t k = 0; k < operands.size(); ++k) {
-            const Operand& operand = operands[k];
+        for (const Operand& operand : function_.sources_of(one)) {
             each_register_or_pair(function_, operand, [&](u32 reg) { ++uses_[reg]; });
             if (operand.kind == OperandKind::label) is_label_[operand.index] = true;
-            if (k != 0 || operand.address) continue;
-            // The first operand may be a source too, as that of st; then it counts as both.
+        }
+        for (const Operand& operand : function_.results_of(one)) {
             each_register_or_pair(function_, operand, [&](u32 reg) {
                 definition_[reg] = definition_[reg] == undefined ? at : defined_often;
             });
@@ -118,9 +116,8 @@ void IndexFinder::find_loops() {
 }
 
 void IndexFinder::mark_destinations(u32 at) {
-    const auto operands = function_.operands_of(function_.instructions[at]);
-    if (operands.empty() || operands.front().address) return;
-    each_register_or_pair(function_, operands.front(), [&](u32 reg) { last_written_[reg] = at; });
+    for (const Operand& operand : function_.results_of(function_.instructions[at]))
+        each_register_or_pair(function_, operand, [&](u32 reg) { last_written_[reg] = at; });
 }
 
 const Instruction* IndexFinder::definition_of(u32 reg, u32 at) const {
@@ -232,14 +229,13 @@ void IndexFinder::drop_unneeded(Indexing& found) {
         const Instruction& one = function_.instructions[at];
         if (one.count < 2 || one.guard >= 0) continue;
         const std::string_view opcode = one.opcode;
-        const auto operands = function_.operands_of(one);
-        const Operand& to = operands.front();
+        const Operand& to = function_.operands[one.first];
         if ((!is_sum(opcode) && !is_product(opcode) && !is_conversion(opcode)) ||
             to.kind != OperandKind::reg || definition_[to.index] != at)
             continue;
-        if (uses_[to.index] != 1 || frame_.is_alias(to.index)) continue;  // 1: its definition.
+        if (uses_[to.index] != 0 || frame_.is_alias(to.index)) continue;
         found.unneeded[at] = true;
-        for (const Operand& from : operands.subspan(1))
+        for (const Operand& from : function_.sources_of(one))
             each_register_or_pair(function_, from, [&](u32 reg) { --uses_[reg]; });
     }
 }

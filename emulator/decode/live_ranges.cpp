@@ -4,12 +4,9 @@
 // includes what lies between, even where the register isn't live.
 #include "emulator/decode/live_ranges.hpp"
 
-#include "emulator/decode/opcode.hpp"
 #include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 namespace lode::emulator::decode {
@@ -21,18 +18,6 @@ using ptx::Operand;
 using ptx::OperandKind;
 
 constexpr u32 none = ~u32{0};
-
-/// Instructions that set the registers of their first operand in every active lane, sorted.
-constexpr std::array<std::string_view, 69> defining = {
-    "abs",  "activemask", "add",   "addc",  "and",      "atom",     "bfe", "bfi",      "bfind",
-    "bmsk", "brev",       "clz",   "cnot",  "copysign", "cos",      "cvt", "cvta",     "div",
-    "dp2a", "dp4a",       "elect", "ex2",   "fma",      "isspacep", "ld",  "ldmatrix", "ldu",
-    "lg2",  "lop3",       "mad",   "mad24", "madc",     "match",    "max", "min",      "mma",
-    "mov",  "movmatrix",  "mul",   "mul24", "neg",      "not",      "or",  "popc",     "prmt",
-    "rcp",  "redux",      "rem",   "rsqrt", "sad",      "selp",     "set", "setp",     "shf",
-    "shfl", "shl",        "shr",   "sin",   "slct",     "sqrt",     "sub", "subc",     "szext",
-    "tanh", "testp",      "tex",   "vote",  "wmma",     "xor"};
-static_assert(std::ranges::is_sorted(defining));
 
 /// Consecutive lists in one vector, by index.
 class Lists {
@@ -121,11 +106,14 @@ bool Liveness::each_target(const Instruction& one, F&& f) const {
     return any;
 }
 
-/// Whether no lane goes on behind an instruction.
+/// Whether no lane goes on after an instruction.
 bool ends_path(const Instruction& one) {
-    if (one.guard >= 0) return false;
-    const std::string_view name = name_of(one.opcode);
-    return name == "bra" || name == "brx" || name == "ret" || name == "exit";
+    return one.traits.ends_path && one.guard < 0;
+}
+
+/// Whether an instruction sets a whole operand in every active lane.
+bool sets_all(const Instruction& one, const Operand& result) {
+    return one.guard < 0 && !one.traits.reads_results && result.selector.empty();
 }
 
 void Liveness::find_blocks() {
@@ -178,21 +166,22 @@ void Liveness::define_operand(const Operand& operand, u32 at, u32 block) {
 
 void Liveness::scan_instruction(u32 at, u32 block) {
     const Instruction& one = function_.instructions[at];
-    const auto operands = function_.operands_of(one);
     if (one.guard >= 0) occur(static_cast<u32>(one.guard), at, block, true);
-    if (operands.empty()) return;
-    const Operand& to = operands.front();
-    const bool defines = one.guard < 0 && !to.address && !to.is_element && to.selector.empty() &&
-                         std::ranges::binary_search(defining, name_of(one.opcode));
     const auto& indexed = indexing_.accesses[at];
-    for (const Operand& operand : operands.subspan(defines ? 1 : 0)) {
+    for (const Operand& operand : function_.sources_of(one)) {
         if (indexed && operand.address && operand.kind == OperandKind::reg) {
             occur(indexed->index, at, block, true);
         } else {
             read_operand(operand, at, block);
         }
     }
-    if (defines) define_operand(to, at, block);
+    for (const Operand& result : function_.results_of(one)) {
+        if (sets_all(one, result)) {
+            define_operand(result, at, block);
+        } else {
+            read_operand(result, at, block);
+        }
+    }
 }
 
 void Liveness::scan() {

@@ -91,13 +91,15 @@ private:
     }
 
     void take(const ptx::Instruction& instruction) {
+        const auto results = function_.results_of(instruction);
+        if (results.empty()) return;
         const auto operands = function_.operands_of(instruction);
-        if (operands.size() < 2) return;
         const std::string_view opcode = instruction.opcode;
         const std::string_view name = name_of(opcode);
-        const Operand& to = operands.front();
+        const Operand& to = results.front();
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
-        if (name == "st" || name == "red") return;
+        for (const Operand& other : results.subspan(1))
+            put(other, unknown);
         if (name == "ld" || name == "ldu" || name == "atom") return take_load(opcode, operands);
         const bool whole = opcode.ends_with("64");
         if (to.kind == OperandKind::list) return put(to, unknown);
@@ -111,7 +113,7 @@ private:
         }
         if (name == "selp") return put(to, either(value(operands[1]), value(operands[2])));
         u32 all = number;
-        for (const Operand& each : operands.subspan(1))
+        for (const Operand& each : function_.sources_of(instruction))
             all = mixed(all, value(each));
         put(to, all);
     }

@@ -1,11 +1,10 @@
 #include "emulator/decode/product_registers.hpp"
 
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/opcode.hpp"
 #include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <span>
 #include <utility>
 
 namespace lode::emulator::decode {
@@ -21,11 +20,6 @@ bool is_matrix_product(const ptx::Instruction& instruction) {
 
 bool is_move(const ptx::Instruction& instruction) {
     return instruction.opcode.starts_with("mov.");
-}
-
-bool sets_first(const ptx::Instruction& instruction, const Operand& first) {
-    const std::string_view name = name_of(instruction.opcode);
-    return !first.address && !first.is_element && name != "st" && name != "red" && name != "call";
 }
 
 }  // namespace
@@ -61,14 +55,15 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
     if (instruction.count == 0 || is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
-    const auto operands = b.function().operands_of(instruction);
-    for (const Operand& operand : operands) {
-        const bool is_first = &operand == operands.data();
-        auto& to = is_first && sets_first(instruction, operand) ? made.writes : made.reads;
-        each_register_or_pair(b.function(), operand, [&](u32 index) {
-            if (registers[index]) to.push_back(b.frame().reg(index));
-        });
-    }
+    const auto note = [&](std::span<const Operand> operands, auto& to) {
+        for (const Operand& operand : operands) {
+            each_register_or_pair(b.function(), operand, [&](u32 index) {
+                if (registers[index]) to.push_back(b.frame().reg(index));
+            });
+        }
+    };
+    note(b.function().results_of(instruction), made.writes);
+    note(b.function().sources_of(instruction), made.reads);
     if (made.reads.empty() && made.writes.empty()) return;
     made.copies = is_move(instruction);
     const exec::ProductRegisters& kept = b.kernel().product_registers.emplace_back(std::move(made));

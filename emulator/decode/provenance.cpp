@@ -28,11 +28,11 @@ bool gives_pointers(std::string_view opcode) {
     return name == "ld" || name == "ldu" || name == "call" || name == "atom";
 }
 
-/// Whether the results of an instruction don't depend on its operands' addresses.
-bool makes_new_values(std::string_view opcode) {
-    const std::string_view name = name_of(opcode);
-    return gives_pointers(opcode) || name == "setp" || name == "st" || name == "red" ||
-           name == "bra" || name == "mbarrier";
+/// Whether an instruction has results that may depend on its operands' addresses.
+bool passes_addresses(const ptx::Instruction& one) {
+    const std::string_view name = name_of(one.opcode);
+    return one.traits.results > 0 && !gives_pointers(one.opcode) && name != "setp" &&
+           name != "mbarrier";
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ public:
           of_(function.registers.size(), no_variable) {
         for (auto at = static_cast<u32>(function.instructions.size()); at-- > 0;) {
             const ptx::Instruction& one = function.instructions[at];
-            if (one.count < 2 || makes_new_values(one.opcode)) continue;
-            for (const ptx::Operand& operand : operands_of(at).subspan(1))
+            if (!passes_addresses(one)) continue;
+            for (const ptx::Operand& operand : function.sources_of(one))
                 each_register(function, operand, [&](u32 reg) { readers_[reg].push_back(at); });
         }
     }
@@ -95,17 +95,17 @@ public:
     }
 
 private:
-    [[nodiscard]] std::span<const ptx::Operand> operands_of(u32 at) const {
-        return function_.operands_of(function_.instructions[at]);
+    [[nodiscard]] std::span<const ptx::Operand> sources_of(u32 at) const {
+        return function_.sources_of(function_.instructions[at]);
     }
     template <class F>
     void each_result(u32 at, F&& f) const {
-        const ptx::Operand& to = operands_of(at).front();
-        if (to.kind != OperandKind::sum) each_register(function_, to, f);
+        for (const ptx::Operand& to : function_.results_of(function_.instructions[at]))
+            each_register(function_, to, f);
     }
     void wait(u32 at) {
         const ptx::Instruction& one = function_.instructions[at];
-        if (waits_[at] || one.count < 2 || makes_new_values(one.opcode)) return;
+        if (waits_[at] || !passes_addresses(one)) return;
         waits_[at] = true;
         waiting_.push_back(at);
     }
@@ -124,7 +124,7 @@ private:
             waiting_.pop_back();
             waits_[at] = false;
             u32 from = no_variable;
-            for (const ptx::Operand& operand : operands_of(at).subspan(1))
+            for (const ptx::Operand& operand : sources_of(at))
                 from = both(from, origin_of(build_, function_, operand, of_));
             each_result(at, [&](u32 reg) { set(reg, both(of_[reg], from)); });
         }
@@ -142,7 +142,7 @@ private:
         };
         for (u32 at = 0; at < function_.instructions.size(); ++at) {
             const ptx::Instruction& one = function_.instructions[at];
-            if (one.count >= 2 && gives_pointers(one.opcode)) each_result(at, mark);
+            if (gives_pointers(one.opcode)) each_result(at, mark);
         }
         while (!next.empty()) {
             const u32 reg = next.back();
@@ -150,8 +150,8 @@ private:
             for (const u32 reader : readers_[reg]) {
                 const bool chooses = function_.instructions[reader].opcode.starts_with("selp");
                 // The register's value was added to an address, or is one of a variable already.
-                const bool is_index = std::ranges::any_of(
-                    operands_of(reader).subspan(1), [&](const ptx::Operand& operand) {
+                const bool is_index =
+                    std::ranges::any_of(sources_of(reader), [&](const ptx::Operand& operand) {
                         return origin_of(build_, function_, operand, of_) != no_variable;
                     });
                 if (chooses || !is_index) each_result(reader, mark);

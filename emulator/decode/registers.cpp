@@ -3,6 +3,7 @@
 #include "base/align_up.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/live_ranges.hpp"
+#include "emulator/decode/operand_registers.hpp"
 
 #include <array>
 #include <numeric>
@@ -27,11 +28,8 @@ std::vector<u8> count_definitions(const Builder& b) {
         if (definitions[index] < 2) ++definitions[index];
     };
     for (const ptx::Instruction& instruction : function.instructions) {
-        if (instruction.count == 0) continue;
-        for (const ptx::Operand& to : b.list(function.operands[instruction.first])) {
-            if (to.kind == OperandKind::reg && !to.address) define(to.index);
-            if (to.pair >= 0) define(static_cast<u32>(to.pair));
-        }
+        for (const ptx::Operand& result : function.results_of(instruction))
+            each_register_or_pair(function, result, define);
     }
     return definitions;
 }

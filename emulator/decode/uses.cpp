@@ -4,7 +4,6 @@
 #include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string_view>
 
@@ -13,16 +12,6 @@ namespace lode::emulator::decode {
 namespace {
 
 using ptx::Operand;
-
-/// Instructions whose results are made of their operands and that do nothing else, sorted.
-constexpr std::array<std::string_view, 55> pure = {
-    "abs",      "add",      "addc", "and",   "bfe",  "bfi",  "bfind", "bmsk",  "brev",  "clz",
-    "cnot",     "copysign", "cos",  "cvt",   "cvta", "div",  "dp2a",  "dp4a",  "ex2",   "fma",
-    "lg2",      "lop3",     "mad",  "mad24", "madc", "max",  "min",   "mov",   "mul",   "mul24",
-    "neg",      "not",      "or",   "popc",  "prmt", "rcp",  "rem",   "rsqrt", "sad",   "selp",
-    "shf",      "shfl",     "shl",  "shr",   "sin",  "sqrt", "sub",   "subc",  "szext", "tanh",
-    "vabsdiff", "vadd",     "vmax", "vmin",  "xor"};
-static_assert(std::ranges::is_sorted(pure));
 
 bool has_word(std::string_view opcode, std::string_view word) {
     for (auto at = opcode.find(word); at != opcode.npos; at = opcode.find(word, at + 1)) {
@@ -70,16 +59,28 @@ private:
             if (operand.address || operand.is_element) mark(operand, use_any | use_decides);
         }
         if (operands.empty()) return;
-        if (std::ranges::binary_search(pure, name)) return pass_back(operands, name == "mov");
+        if (instruction.traits.is_pure && !compares(operands))
+            return pass_back(operands, name == "mov");
         if (name == "ld" || name == "ldu") return;
         if (name == "st" && operands.size() == 2 && !has_word(opcode, "param"))
             return mark(operands[1], stored_use(opcode));
         if (name == "red" && operands.size() == 2) return mark(operands[1], use_any);
         if (name == "atom") return take_atomic(operands, has_word(opcode, "cas"));
         // setp, branches, calls, votes, and all that is rare.
-        const bool has_result = opcode.find('.') != opcode.npos && name != "st" && name != "red";
-        for (const Operand& operand : operands.subspan(has_result ? 1 : 0))
+        for (const Operand& operand : function_.sources_of(instruction))
             mark(operand, use_any | use_decides);
+    }
+
+    /// Whether it makes a predicate of numbers, which decides whatever becomes of it.
+    [[nodiscard]] bool compares(std::span<const Operand> operands) const {
+        const auto is_register = [&](const Operand& operand, bool predicate) {
+            return operand.kind == ptx::OperandKind::reg &&
+                   (function_.registers[operand.index].bytes == 0) == predicate;
+        };
+        return is_register(operands.front(), true) &&
+               std::ranges::any_of(operands.subspan(1), [&](const Operand& operand) {
+                   return is_register(operand, false);
+               });
     }
 
     /// Whoever reads shared or local memory may decide by it; only results stay as they are.

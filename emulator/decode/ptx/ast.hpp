@@ -106,6 +106,14 @@ struct Operand {
     std::string_view selector;  ///< "b0", "h1": a part of a register
 };
 
+/// What an instruction does with its operands. Its row of the grammar says so.
+struct Traits {
+    std::uint8_t results = 0;    ///< The first operands that it sets.
+    bool reads_results = false;  ///< What it sets depends on what was there.
+    bool is_pure = false;    ///< Its results, the carry too, are made of its operands. That is all.
+    bool ends_path = false;  ///< Without a guard, no lane goes on after it.
+};
+
 struct Instruction {
     /// Includes every modifier but not the guard; in the grammar's order once validated.
     std::string_view opcode;
@@ -113,6 +121,7 @@ struct Instruction {
     std::uint16_t count = 0;
     std::int32_t guard = -1;  ///< The register of @p.
     bool guard_negated = false;
+    Traits traits;  ///< Set by validate().
     std::uint32_t line = 0;
     std::uint32_t location = 0;  ///< Index into Function::locations; 0 if there is none.
 };
@@ -166,6 +175,14 @@ struct Function {
     [[nodiscard]] std::span<const Operand> operands_of(const Instruction& one) const {
         return std::span(operands).subspan(one.first, one.count);
     }
+    /// The operands that a validated instruction sets.
+    [[nodiscard]] std::span<const Operand> results_of(const Instruction& one) const {
+        return operands_of(one).first(one.traits.results);
+    }
+    /// The operands that its effects and results depend on.
+    [[nodiscard]] std::span<const Operand> sources_of(const Instruction& one) const {
+        return operands_of(one).subspan(one.traits.reads_results ? 0 : one.traits.results);
+    }
     /// The elements of an operand that is a list.
     [[nodiscard]] std::span<const Operand> elements_of(const Operand& list) const {
         return std::span(elements).subspan(list.index, list.count);
@@ -214,7 +231,8 @@ constexpr int own_version = 900;
 
 /// Finds errors that make a text invalid PTX: instructions, modifiers, operands, special registers
 /// and symbols that don't exist or don't match, and duplicate names. Doesn't report valid PTX that
-/// the emulator doesn't support. Puts each opcode's modifiers into the grammar's order.
+/// the emulator doesn't support. Puts each opcode's modifiers into the grammar's order, and sets
+/// each instruction's traits.
 [[nodiscard]] ParseError validate(Module& module);
 
 }  // namespace lode::emulator::ptx

@@ -3,13 +3,16 @@
 // "cp.async.bulk"), followed by modifiers in any order, except that types keep their relative
 // order, and so do state spaces and .row and .col: "cvt.f32.f16" isn't "cvt.f16.f32".
 //
-// The grammar_*.def files have one row per form: LODE_FORM(name, modifiers, operands, needs).
+// The grammar_*.def files have one row per form: LODE_FORM(name, modifiers, operands, needs), or
+// LODE_PURE for one whose results are made of its operands and that does nothing else, or LODE_ENDS
+// for one after which no lane goes on.
 //
 // modifiers: groups in canonical order, separated by spaces. "a|b" are alternatives; a word in
 // capitals is a list of grammar_words.def; "?" marks an optional group; "+" a group that is present
 // exactly when the previous one is. "*" accepts any modifiers.
 //
-// operands: "?" marks an optional operand, "=" a destination, "_" one that "_" may replace. "T" to
+// operands: "?" marks an optional operand, "=" a destination, "+" one whose value is read, too, "_"
+// one that "_" may replace. Destinations come first, and none is optional. "T" to
 // "W" are the first to fourth type that the opcode names; other types are named. "2T" has twice the
 // bits, ">T" may be a wider register, "~" treats a named type like one from a modifier, "!" rejects
 // registers of bits. "{T}" is a vector, "{4:T}" a list of four, "{n2:T}"
@@ -161,6 +164,7 @@ struct Form {
     std::vector<OperandForm> operands;
     std::vector<std::pair<std::string_view, Needs>> needs;  ///< By word; "": the whole form
     bool any_modifiers = false;  ///< The form is unsupported; its modifiers aren't checked
+    Traits traits;               ///< Those of call depend on its operands.
 };
 
 /// One interpretation of an opcode.
@@ -209,10 +213,10 @@ using Signatures = std::unordered_map<std::string_view, const Function*>;
                                       const Reading& reading, const OperandForm& form, Type type,
                                       const Operand& operand);
 
-/// The first operand that doesn't match, as a sentence; empty if the operands match one of the
-/// opcode's readings.
-[[nodiscard]] std::string operand_error(const Function& function, const Instruction& instruction,
-                                        const Opcode& opcode, const SymbolSpaces& symbols,
-                                        const Device& device);
+/// The first of the opcode's readings that the operands match; nullptr if there is none, and `why`
+/// is a sentence about the first operand that doesn't.
+[[nodiscard]] const Reading* matching(const Function& function, const Instruction& instruction,
+                                      const Opcode& opcode, const SymbolSpaces& symbols,
+                                      const Device& device, std::string& why);
 
 }  // namespace lode::emulator::ptx

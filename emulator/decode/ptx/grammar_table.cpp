@@ -7,12 +7,18 @@
 namespace lode::emulator::ptx {
 namespace {
 
+enum class Kind : std::uint8_t { other, pure, ends_path };
+
 struct Row {
+    Kind kind;
     std::string_view name, modifiers, operands, needs;
 };
 
 constexpr Row rows[] = {
-#define LODE_FORM(name, modifiers, operands, needs) {name, modifiers, operands, needs},
+#define LODE_FORM(name, modifiers, operands, needs) {Kind::other, name, modifiers, operands, needs},
+#define LODE_PURE(name, modifiers, operands, needs) {Kind::pure, name, modifiers, operands, needs},
+#define LODE_ENDS(name, modifiers, operands, needs) \
+    {Kind::ends_path, name, modifiers, operands, needs},
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
 #include "emulator/decode/ptx/grammar_copies.def"
@@ -23,6 +29,8 @@ constexpr Row rows[] = {
 #include "emulator/decode/ptx/grammar_tensor.def"
 #include "emulator/decode/ptx/grammar_wgmma.def"
 #undef LODE_FORM
+#undef LODE_PURE
+#undef LODE_ENDS
 };
 
 /// Lists of words shared by many rows.
@@ -97,8 +105,13 @@ private:
             group.order = order_of(group.words.front());
             form.groups.push_back(std::move(group));
         });
-        each_part(row.operands, ' ',
-                  [&](std::string_view text) { form.operands.push_back(operand(text)); });
+        form.traits.is_pure = row.kind == Kind::pure;
+        form.traits.ends_path = row.kind == Kind::ends_path;
+        each_part(row.operands, ' ', [&](std::string_view text) {
+            form.traits.reads_results |= text.starts_with('+');
+            form.operands.push_back(operand(text));
+            if (form.operands.back().is_destination) ++form.traits.results;
+        });
         each_part(row.needs, ' ', [&](std::string_view text) {
             const std::size_t equals = text.find('=');
             form.needs.emplace_back(text.substr(0, equals), needs_of(text.substr(equals + 1)));
@@ -176,7 +189,7 @@ private:
     static OperandForm operand(std::string_view text) {
         OperandForm made;
         made.is_optional = drop(text, '?');
-        made.is_destination = drop(text, '=');
+        made.is_destination = drop(text, '=') || drop(text, '+');
         if (const std::size_t at = text.find('@'); at != text.npos) {
             made.limit = limit_named(text.substr(at + 1));
             text = text.substr(0, at);

@@ -490,22 +490,23 @@ private:
 
 }  // namespace
 
-std::string operand_error(const Function& function, const Instruction& instruction,
-                          const Opcode& opcode, const SymbolSpaces& symbols, const Device& device) {
-    std::string first;
+const Reading* matching(const Function& function, const Instruction& instruction,
+                        const Opcode& opcode, const SymbolSpaces& symbols, const Device& device,
+                        std::string& why) {
+    why.clear();
     for (const Reading& reading : opcode.readings) {
         std::string wrong = Checker(function, instruction, reading, symbols).run();
         const bool has_all = std::ranges::all_of(
             reading.needs, [&](const Needs& needs) { return device.has(needs); });
-        if (wrong.empty() && has_all) return {};
+        if (wrong.empty() && has_all) return &reading;
         if (wrong.empty()) {
-            first = "The PTX's .target or .version doesn't support '" +
-                    std::string(instruction.opcode) + "'.";
-        } else if (first.empty()) {
-            first = std::move(wrong);
+            why = "The PTX's .target or .version doesn't support '" +
+                  std::string(instruction.opcode) + "'.";
+        } else if (why.empty()) {
+            why = std::move(wrong);
         }
     }
-    return first;
+    return nullptr;
 }
 
 }  // namespace lode::emulator::ptx

@@ -144,8 +144,10 @@ public:
                 std::string wrong_call = call_error(function, instruction, signatures_);
                 if (!wrong_call.empty()) return {instruction.line, std::move(wrong_call)};
             }
-            std::string wrong = operand_error(function, instruction, *opcode, spaces_, device_);
-            if (!wrong.empty()) return {instruction.line, std::move(wrong)};
+            const Reading* const reading =
+                matching(function, instruction, *opcode, spaces_, device_, why_);
+            if (reading == nullptr) return {instruction.line, std::move(why_)};
+            instruction.traits = traits_of(function, instruction, *reading->form);
             if (device_.target.cc().number() < 50) instruction.opcode = modern(*opcode);
         }
         return {};
@@ -173,6 +175,16 @@ private:
         const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);
         if (fresh) at->second = read_opcode(instruction.opcode, why_);
         return at->second;
+    }
+
+    static Traits traits_of(const Function& function, const Instruction& instruction,
+                            const Form& form) {
+        Traits traits = form.traits;
+        if (form.name == "call") {
+            const auto operands = function.operands_of(instruction);
+            traits.results = operands.front().kind == OperandKind::list ? 1 : 0;
+        }
+        return traits;
     }
 
     static ParseError undeclared(std::string_view name, std::uint32_t line) {
