@@ -200,12 +200,10 @@ TEST_CASE("docs: every test that testing.md names exists") {
     const auto page = read("docs/testing.md");
     const auto failures = page.substr(page.find("## The failures of other caches"));
     std::string tests;
-    std::string findings;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "tests")) {
         const auto& path = entry.path();
-        const bool python = path.extension() == ".py";
-        if (path.extension() != ".cpp" && path.filename() != "CMakeLists.txt" && !python) continue;
-        (python ? findings : tests) += lode::read_text(path).value();
+        if (path.extension() == ".cpp" || path.filename() == "CMakeLists.txt")
+            tests += lode::read_text(path).value();
     }
     // A name may be split into two string literals.
     tests = std::regex_replace(tests, std::regex("\"\\s*\n\\s*\""), "");
@@ -215,15 +213,7 @@ TEST_CASE("docs: every test that testing.md names exists") {
          at != std::sregex_iterator(); ++at, ++named) {
         const std::string test = (*at)[1];
         CAPTURE(test);
-        const bool known = contains(tests, fmt::format("\"{}\"", test)) ||
-                           contains(findings, fmt::format("@finding(\"{}\")", test));
-        CHECK(known);
+        CHECK(contains(tests, fmt::format("\"{}\"", test)));
     }
-    CHECK(named > 100);
-    const std::regex finding(R"~(@finding\("([^"]+)"\))~");
-    for (std::sregex_iterator at(findings.begin(), findings.end(), finding), end; at != end; ++at) {
-        const std::string row = "\n| `" + (*at)[1].str() + "` | ";
-        CAPTURE(row);
-        CHECK(contains(failures, row));
-    }
+    CHECK(named > 20);
 }
