@@ -3,7 +3,7 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
-#include "emulator/exec/order.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Warps and blocks: selects groups to run, splits and merges them.
 #include "emulator/exec/scheduler.hpp"
 
-#include "emulator/exec/sync.hpp"
+#include "emulator/exec/checks/sync.hpp"
 
 #include <algorithm>
 #include <utility>

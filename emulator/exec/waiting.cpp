@@ -1,7 +1,7 @@
 // Waiting: completes barriers and warp operations, and lets the groups go on that wait for them.
 #include "emulator/decode/ops/warp.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/lanes.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

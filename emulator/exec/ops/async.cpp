@@ -1,11 +1,11 @@
 #include "emulator/decode/ops/async.hpp"
 
 #include "emulator/decode/ops/atomic.hpp"
+#include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/ops/copy_order.hpp"
 #include "emulator/exec/ops/mbarrier.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
-#include "emulator/exec/sync.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "emulator/decode/ops/atomic.hpp"
 
 #include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/bulk.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 

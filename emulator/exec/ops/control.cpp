@@ -4,12 +4,12 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/builtins.hpp"
+#include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/ops/branch.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/ops/stack.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
-#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // What asynchronous copies tell the race check.
 #pragma once
 
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "emulator/decode/ops/cluster.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/matrix_elements.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <string>

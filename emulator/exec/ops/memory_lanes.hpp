@@ -5,9 +5,9 @@
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/load_store.hpp"
 #include "emulator/decode/ops/order.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/bytes.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 

@@ -1,8 +1,8 @@
 #include "emulator/exec/ops/note_run.hpp"
 
+#include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/checks/race/quick.hpp"
 #include "emulator/exec/ops/memory_lanes.hpp"
-#include "emulator/exec/order.hpp"
-#include "emulator/exec/race_quick.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 #include "emulator/decode/ops/warp.hpp"
 
 #include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/ops/rows.hpp"
-#include "emulator/exec/order.hpp"
-#include "emulator/exec/sync.hpp"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 // product is pending: mov passes the note on and overwrites nothing, because compilers give
 // accumulators other names between products; every other use is a finding.
 #include "emulator/decode/ops/tensor.hpp"
+#include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/lanes.hpp"
-#include "emulator/exec/race_access.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "emulator/exec/race_cells.hpp"
+#include "emulator/exec/checks/race/cells.hpp"
 
 #include <algorithm>
 #include <bit>

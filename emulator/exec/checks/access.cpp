@@ -2,9 +2,9 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

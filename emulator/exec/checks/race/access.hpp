@@ -1,8 +1,8 @@
 // One access as the race check sees it, and the report of a race. Private to emulator/exec.
 #pragma once
 
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 namespace lode::emulator::exec {

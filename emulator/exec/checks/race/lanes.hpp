@@ -2,7 +2,7 @@
 // emulator/exec.
 #pragma once
 
-#include "emulator/exec/race_access.hpp"
+#include "emulator/exec/checks/race/access.hpp"
 
 namespace lode::emulator::exec {
 

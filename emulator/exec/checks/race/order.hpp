@@ -2,7 +2,7 @@
 // docs/decisions/0005-race-check.md explains the design. Private to emulator/exec.
 #pragma once
 
-#include "emulator/exec/race_cells.hpp"
+#include "emulator/exec/checks/race/cells.hpp"
 #include "emulator/exec/warp_context.hpp"
 
 #include <array>

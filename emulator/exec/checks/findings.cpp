@@ -1,7 +1,7 @@
 // Describes places in a kernel, and reports the findings of checks that don't stop the kernel.
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/checks/race/cells.hpp"
 #include "emulator/exec/lanes.hpp"
-#include "emulator/exec/race_cells.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The race check of asynchronous copies: accesses of a second thread until they are waited for.
-#include "emulator/exec/race_access.hpp"
+#include "emulator/exec/checks/race/access.hpp"
 
 #include <fmt/format.h>
 

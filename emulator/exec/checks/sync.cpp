@@ -1,4 +1,4 @@
-#include "emulator/exec/sync.hpp"
+#include "emulator/exec/checks/sync.hpp"
 
 #include "emulator/decode/ops/control.hpp"
 #include "emulator/exec/lanes.hpp"

@@ -1,7 +1,7 @@
 // The race check where warps don't access whole rows of granules of 4 bytes: runs that begin
 // anywhere, and lanes that each access one granule of the block's own shared memory.
-#include "emulator/exec/race_access.hpp"
-#include "emulator/exec/race_lanes.hpp"
+#include "emulator/exec/checks/race/access.hpp"
+#include "emulator/exec/checks/race/lanes.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "emulator/exec/order.hpp"
+#include "emulator/exec/checks/race/order.hpp"
 
 #include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/lanes.hpp"
