@@ -18,23 +18,21 @@ using ptx::Operand;
 using ptx::OperandKind;
 
 /// Whether a load or store accesses memory whose bytes may be unwritten.
-bool accesses_memory(const ptx::Instruction& one, std::string_view name) {
-    const std::string_view opcode = one.opcode;
-    return name_of(opcode) == name && opcode.find(".param") == opcode.npos &&
-           !opcode.starts_with("st.bulk") && !opcode.starts_with("st.async");
+bool accesses_memory(const ptx::Instruction& one, ptx::Action action) {
+    return one.traits.action == action && one.traits.space != ptx::Space::param;
 }
 
 bool is_load(const ptx::Instruction& one) {
-    return one.count >= 2 && (accesses_memory(one, "ld") || accesses_memory(one, "ldu"));
+    return accesses_memory(one, ptx::Action::load);
 }
 
 bool is_store(const ptx::Instruction& one) {
-    return one.count == 2 && accesses_memory(one, "st");
+    return one.count == 2 && accesses_memory(one, ptx::Action::store);
 }
 
 /// A move of a whole register to another one.
 bool is_copy(const ptx::Function& function, const ptx::Instruction& one) {
-    if (one.count != 2 || name_of(one.opcode) != "mov") return false;
+    if (one.traits.action != ptx::Action::move) return false;
     const auto operands = function.operands_of(one);
     const auto is_whole = [](const Operand& operand) {
         return operand.kind == OperandKind::reg && operand.selector.empty() && !operand.is_element;
@@ -57,7 +55,7 @@ void follow_copies(const ptx::Function& function, F&& f) {
 }
 
 bool is_argument(const ptx::Instruction& one) {
-    return one.count == 2 && one.opcode.starts_with("st.param.");
+    return one.traits.action == ptx::Action::store && one.traits.space == ptx::Space::param;
 }
 
 /// Whether bytes become part of an argument or a result.

@@ -100,10 +100,12 @@ private:
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
         for (const Operand& other : results.subspan(1))
             put(other, unknown);
-        if (name == "ld" || name == "ldu" || name == "atom") return take_load(opcode, operands);
+        using enum ptx::Action;
+        const ptx::Action action = instruction.traits.action;
+        if (action == load || action == atomic) return take_load(instruction, operands);
         const bool whole = opcode.ends_with("64");
         if (to.kind == OperandKind::list) return put(to, unknown);
-        if ((name == "mov" && whole) || name == "cvta") return put(to, value(operands[1]));
+        if ((action == move && whole) || name == "cvta") return put(to, value(operands[1]));
         if (name == "add" && whole) return put(to, sum(value(operands[1]), value(operands[2])));
         if (name == "sub" && whole)
             return put(to, difference(value(operands[1]), value(operands[2])));
@@ -118,12 +120,13 @@ private:
         put(to, all);
     }
 
-    void take_load(std::string_view opcode, std::span<const Operand> operands) {
+    void take_load(const ptx::Instruction& one, std::span<const Operand> operands) {
+        const std::string_view opcode = one.opcode;
         const u32 bytes = ptx::type_named(opcode.substr(opcode.rfind('.') + 1)).bytes;
         const Operand& from = operands[1];
-        const bool has_place = opcode.starts_with("ld.param") &&
-                               from.kind == OperandKind::variable &&
-                               frame_.entry_offset(from.index).has_value();
+        const bool has_place =
+            one.traits.action == ptx::Action::load && one.traits.space == ptx::Space::param &&
+            from.kind == OperandKind::variable && frame_.entry_offset(from.index).has_value();
         if (!has_place || bytes != 8) return put(operands.front(), bytes < 8 ? number : unknown);
         auto offset = *frame_.entry_offset(from.index) + static_cast<u32>(from.bits);
         if (operands.front().kind != OperandKind::list) return put(operands.front(), offset);
@@ -158,8 +161,9 @@ std::vector<u32> written_parameters(const ptx::Function& function,
     std::vector<u32> written;
     for (const ptx::Instruction& each : function.instructions) {
         if (!may_write_global(each.opcode)) continue;
-        const std::string_view name = name_of(each.opcode);
-        const bool is_plain = name == "st" || name == "atom" || name == "red";
+        using enum ptx::Action;
+        const ptx::Action action = each.traits.action;
+        const bool is_plain = action == store || action == atomic || action == reduce;
         u32 parameter = no_parameter_offset;
         for (const Operand& operand : function.operands_of(each)) {
             if (is_plain && operand.address && operand.kind == OperandKind::reg && !origins.empty())

@@ -19,7 +19,7 @@ bool is_matrix_product(const ptx::Instruction& instruction) {
 }
 
 bool is_move(const ptx::Instruction& instruction) {
-    return instruction.opcode.starts_with("mov.");
+    return instruction.traits.action == ptx::Action::move;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
     }
     for (bool changed = true; std::exchange(changed, false);) {
         for (const ptx::Instruction& each : all) {
-            if (!is_move(each) || each.count != 2) continue;
+            if (!is_move(each)) continue;
             const auto operands = function.operands_of(each);
             bool from = false;
             each_register_or_pair(function, operands[1], [&](u32 index) { from |= found[index]; });

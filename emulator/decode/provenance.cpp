@@ -23,16 +23,16 @@ u32 variable_of(const KernelBuild& build, const ptx::Variable* variable) {
 }
 
 /// Whether the results of an instruction may be pointers that were kept in memory.
-bool gives_pointers(std::string_view opcode) {
-    const std::string_view name = name_of(opcode);
-    return name == "ld" || name == "ldu" || name == "call" || name == "atom";
+bool gives_pointers(const ptx::Instruction& one) {
+    using enum ptx::Action;
+    const ptx::Action action = one.traits.action;
+    return action == load || action == call || action == atomic;
 }
 
 /// Whether an instruction has results that may depend on its operands' addresses.
 bool passes_addresses(const ptx::Instruction& one) {
     const std::string_view name = name_of(one.opcode);
-    return one.traits.results > 0 && !gives_pointers(one.opcode) && name != "setp" &&
-           name != "mbarrier";
+    return one.traits.results > 0 && !gives_pointers(one) && name != "setp" && name != "mbarrier";
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ private:
         };
         for (u32 at = 0; at < function_.instructions.size(); ++at) {
             const ptx::Instruction& one = function_.instructions[at];
-            if (gives_pointers(one.opcode)) each_result(at, mark);
+            if (gives_pointers(one)) each_result(at, mark);
         }
         while (!next.empty()) {
             const u32 reg = next.back();

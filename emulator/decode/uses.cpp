@@ -52,20 +52,21 @@ private:
 
     void take(const ptx::Instruction& instruction) {
         const auto operands = function_.operands_of(instruction);
-        const std::string_view opcode = instruction.opcode;
-        const std::string_view name = name_of(opcode);
+        const ptx::Traits& traits = instruction.traits;
         if (instruction.guard >= 0) put(static_cast<u32>(instruction.guard), use_any | use_decides);
         for (const Operand& operand : operands) {
             if (operand.address || operand.is_element) mark(operand, use_any | use_decides);
         }
         if (operands.empty()) return;
-        if (instruction.traits.is_pure && !compares(operands))
-            return pass_back(operands, name == "mov");
-        if (name == "ld" || name == "ldu") return;
-        if (name == "st" && operands.size() == 2 && !has_word(opcode, "param"))
-            return mark(operands[1], stored_use(opcode));
-        if (name == "red" && operands.size() == 2) return mark(operands[1], use_any);
-        if (name == "atom") return take_atomic(operands, has_word(opcode, "cas"));
+        if (traits.is_pure && !compares(operands))
+            return pass_back(operands, traits.action == ptx::Action::move);
+        if (traits.action == ptx::Action::load) return;
+        const bool is_plain = operands.size() == 2;
+        if (traits.action == ptx::Action::store && is_plain && traits.space != ptx::Space::param)
+            return mark(operands[1], stored_use(traits.space));
+        if (traits.action == ptx::Action::reduce && is_plain) return mark(operands[1], use_any);
+        if (traits.action == ptx::Action::atomic)
+            return take_atomic(operands, has_word(instruction.opcode, "cas"));
         // setp, branches, calls, votes, and all that is rare.
         for (const Operand& operand : function_.sources_of(instruction))
             mark(operand, use_any | use_decides);
@@ -84,9 +85,9 @@ private:
     }
 
     /// Whoever reads shared or local memory may decide by it; only results stay as they are.
-    static u8 stored_use(std::string_view opcode) {
-        if (has_word(opcode, "global")) return use_any;
-        return has_word(opcode, "local") ? use_any | use_decides : use_any | use_passed_on;
+    static u8 stored_use(ptx::Space space) {
+        if (space == ptx::Space::global) return use_any;
+        return space == ptx::Space::local ? use_any | use_decides : use_any | use_passed_on;
     }
 
     void take_atomic(std::span<const Operand> operands, bool swaps) {
@@ -112,7 +113,7 @@ private:
 
 bool needs_uses(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
-        return each.opcode.starts_with("ld.volatile") || each.opcode.starts_with("atom.");
+        return each.opcode.starts_with("ld.volatile") || each.traits.action == ptx::Action::atomic;
     });
 }
 

@@ -38,7 +38,7 @@ struct Type {
 /// The type named by a word such as "u32", without its dot; kind `other` if there is none.
 [[nodiscard]] Type type_named(std::string_view name) noexcept;
 
-/// The space named by a word such as "global", without its dot; `none` if there is none.
+/// The space named by a word such as ".global"; `none` if there is none.
 [[nodiscard]] Space space_named(std::string_view name) noexcept;
 
 /// One value of an initialiser: a number, or the address of a symbol.
@@ -106,12 +106,18 @@ struct Operand {
     std::string_view selector;  ///< "b0", "h1": a part of a register
 };
 
+/// The instructions that passes tell apart. Their asynchronous and bulk kin are `other`.
+enum class Action : std::uint8_t { other, move, load, store, atomic, reduce, call };
+
 /// What an instruction does with its operands. Its row of the grammar says so.
 struct Traits {
-    std::uint8_t results = 0;    ///< The first operands that it sets.
-    bool reads_results = false;  ///< What it sets depends on what was there.
-    bool is_pure = false;    ///< Its results, the carry too, are made of its operands. That is all.
-    bool ends_path = false;  ///< Without a guard, no lane goes on after it.
+    Action action = Action::other;
+    Space space = Space::none;  ///< The first that the opcode names; none: generic, or no memory.
+    std::uint8_t results = 0;   ///< The first operands that it sets.
+    bool reads_results : 1 = false;  ///< What it sets depends on what was there.
+    /// Its results, the carry too, are made of its operands, and it does nothing else.
+    bool is_pure : 1 = false;
+    bool ends_path : 1 = false;  ///< Without a guard, no lane goes on after it.
 };
 
 struct Instruction {

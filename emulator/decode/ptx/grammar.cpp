@@ -99,6 +99,7 @@ std::uint16_t columns_of(std::string_view shape) {
 Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
     Reading reading;
     reading.form = &form;
+    reading.traits = form.traits;
     for (const auto& [name, needs] : form.needs) {
         if (name.empty()) reading.needs.push_back(needs);
     }
@@ -111,8 +112,13 @@ Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
         }
         if (form.groups[g].order == Order::type && reading.type_count < reading.types.size())
             reading.types[reading.type_count++] = operand_type(word);
-        if (form.groups[g].order == Order::space && spaces < reading.spaces.size())
+        if (form.groups[g].order == Order::space && spaces < reading.spaces.size()) {
+            if (spaces == 0) {
+                const auto base = "." + std::string(word.substr(0, word.find(':')));
+                reading.traits.space = space_named(base);
+            }
             reading.spaces[spaces++] = word;
+        }
         if (word == "v2" || word == "v4" || word == "v8")
             reading.vector = static_cast<std::uint8_t>(word[1] - '0');
         if (word == "L2::cache_hint") reading.has_hint = true;

@@ -164,12 +164,13 @@ struct Form {
     std::vector<OperandForm> operands;
     std::vector<std::pair<std::string_view, Needs>> needs;  ///< By word; "": the whole form
     bool any_modifiers = false;  ///< The form is unsupported; its modifiers aren't checked
-    Traits traits;               ///< Those of call depend on its operands.
+    Traits traits;               ///< Without those that depend on modifiers.
 };
 
 /// One interpretation of an opcode.
 struct Reading {
     const Form* form = nullptr;
+    Traits traits;                           ///< Without those that depend on the operands of call.
     std::vector<Needs> needs;                ///< All must be met
     std::array<Type, 4> types;               ///< In the order of the opcode
     std::array<std::string_view, 2> spaces;  ///< In the order of the opcode

@@ -105,6 +105,7 @@ private:
             group.order = order_of(group.words.front());
             form.groups.push_back(std::move(group));
         });
+        form.traits.action = action_of(row.name);
         form.traits.is_pure = row.kind == Kind::pure;
         form.traits.ends_path = row.kind == Kind::ends_path;
         each_part(row.operands, ' ', [&](std::string_view text) {
@@ -117,6 +118,16 @@ private:
             form.needs.emplace_back(text.substr(0, equals), needs_of(text.substr(equals + 1)));
         });
         return form;
+    }
+
+    static Action action_of(std::string_view name) {
+        constexpr std::pair<std::string_view, Action> named[] = {
+            {"mov", Action::move}, {"ld", Action::load},     {"ldu", Action::load},
+            {"st", Action::store}, {"atom", Action::atomic}, {"red", Action::reduce},
+            {"call", Action::call}};
+        const auto* const found =
+            std::ranges::find(named, name, &std::pair<std::string_view, Action>::first);
+        return found == std::end(named) ? Action::other : found->second;
     }
 
     // Parses "80", "@72" or "90@78": a target, a .version, or both; "100f" and similar are

@@ -147,7 +147,7 @@ public:
             const Reading* const reading =
                 matching(function, instruction, *opcode, spaces_, device_, why_);
             if (reading == nullptr) return {instruction.line, std::move(why_)};
-            instruction.traits = traits_of(function, instruction, *reading->form);
+            instruction.traits = traits_of(function, instruction, *reading);
             if (device_.target.cc().number() < 50) instruction.opcode = modern(*opcode);
         }
         return {};
@@ -178,9 +178,9 @@ private:
     }
 
     static Traits traits_of(const Function& function, const Instruction& instruction,
-                            const Form& form) {
-        Traits traits = form.traits;
-        if (form.name == "call") {
+                            const Reading& reading) {
+        Traits traits = reading.traits;
+        if (traits.action == Action::call) {
             const auto operands = function.operands_of(instruction);
             traits.results = operands.front().kind == OperandKind::list ? 1 : 0;
         }

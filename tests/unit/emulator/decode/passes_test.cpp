@@ -116,6 +116,28 @@ TEST_CASE("ptx traits: what an instruction does besides") {
     CHECK_FALSE(traits_of("call g, (%r1);").ends_path);
 }
 
+TEST_CASE("ptx traits: the action and the state space") {
+    const auto check = [](std::string_view instruction, ptx::Action action, ptx::Space space) {
+        CAPTURE(std::string(instruction));
+        const ptx::Traits traits = traits_of(instruction);
+        CHECK(traits.action == action);
+        CHECK(traits.space == space);
+    };
+    using enum ptx::Action;
+    check("ld.u32 %r1, [%rd1];", load, ptx::Space::none);
+    check("ld.volatile.global.u32 %r1, [%rd1];", load, ptx::Space::global);
+    check("ld.param.u64 %rd1, [p];", load, ptx::Space::param);
+    check("ldu.global.u32 %r1, [%rd1];", load, ptx::Space::global);
+    check("st.shared::cluster.u32 [%r1], %r2;", store, ptx::Space::shared);
+    check("st.local.u32 [%rd1], %r2;", store, ptx::Space::local);
+    check("atom.shared::cta.add.u32 %r1, [s], 1;", atomic, ptx::Space::shared);
+    check("red.global.add.u32 [%rd1], 1;", reduce, ptx::Space::global);
+    check("mov.b32 %r1, %r2;", move, ptx::Space::none);
+    check("call g, (%r1);", call, ptx::Space::none);
+    check("cp.async.ca.shared.global [%r1], [%rd1], 4;", other, ptx::Space::shared);
+    check("cvta.to.global.u64 %rd1, %rd2;", other, ptx::Space::global);
+}
+
 TEST_CASE("ptx traits: results come first, and pure forms access no memory") {
     std::set<std::string_view> ends;
     for (const ptx::Form* const form : ptx::all_forms()) {
