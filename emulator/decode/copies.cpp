@@ -74,7 +74,7 @@ std::vector<bool> only_stored(const ptx::Function& function) {
     for (const ptx::RegisterParameter& one : function.register_parameters)
         uses[one.first] = used;
     for (const ptx::Instruction& one : function.instructions) {
-        if (one.count == 0 || is_copy(function, one)) continue;
+        if (is_copy(function, one)) continue;
         const auto operands = function.operands_of(one);
         // Arguments and results are passed with their padding, whose marks go no further.
         if (is_store(one) || passes_bytes(one)) {
@@ -216,7 +216,7 @@ std::vector<bool> copied_registers(const ptx::Function& function) {
 void note_copies(Builder& b) {
     const ptx::Function& function = b.function();
     const ptx::Instruction& one = b.instruction();
-    if (one.count == 0 || is_load(one)) return;
+    if (is_load(one)) return;
     const auto operands = function.operands_of(one);
     if (is_copy(function, one)) {
         if (!b.is_copied(operands[0])) return;

@@ -26,10 +26,8 @@ void add_address_taken(const ModuleParts& module, std::vector<u32>& queue) {
 
 bool calls_by_register(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [&](const ptx::Instruction& instruction) {
-        if (instruction.traits.action != ptx::Action::call) return false;
-        const auto operands = std::span(function.operands)
-                                  .subspan(instruction.first, std::min<u32>(instruction.count, 2));
-        return std::ranges::find(operands, OperandKind::reg, &ptx::Operand::kind) != operands.end();
+        return instruction.traits.action == ptx::Action::call &&
+               function.sources_of(instruction).front().kind == OperandKind::reg;
     });
 }
 

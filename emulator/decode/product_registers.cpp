@@ -53,7 +53,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
 
 void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
-    if (instruction.count == 0 || is_matrix_product(instruction)) return;
+    if (is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
     const auto note = [&](std::span<const Operand> operands, auto& to) {
         for (const Operand& operand : operands) {

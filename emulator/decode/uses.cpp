@@ -1,6 +1,5 @@
 #include "emulator/decode/uses.hpp"
 
-#include "emulator/decode/opcode.hpp"
 #include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
