@@ -479,7 +479,8 @@ int main(int count, char** values) {
     if (!lode::oracle::parse(count, values, plan)) {
         std::fputs(
             "usage: lode_compile_sequences [--compilations N] [--length L] [--seed S] [--jobs J] "
-            "[--policy never|automatic|always|all]\n",
+            "[--policy never|automatic|always|all]\n"
+            "       lode_compile_sequences --request SEED\n",
             stderr);
         return 2;
     }
