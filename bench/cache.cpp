@@ -7,8 +7,8 @@
 #include "base/file.hpp"
 #include "bench/results.hpp"
 #include "jit/cache/state.hpp"
-#include "jit/cache/store/disk_tier.hpp"
-#include "jit/cache/store/memory_tier.hpp"
+#include "jit/store/disk_tier.hpp"
+#include "jit/store/memory_tier.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 

@@ -1,9 +1,9 @@
 // Builder: instructions, emission of ops, refusals. operands.cpp implements the operands.
 #include "emulator/decode/builder.hpp"
 
-#include "emulator/decode/ops/control.hpp"
-#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/decode/provenance.hpp"
+#include "emulator/isa/control.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 

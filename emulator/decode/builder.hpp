@@ -5,7 +5,7 @@
 #include "emulator/decode/indexing.hpp"
 #include "emulator/decode/kernel.hpp"
 #include "emulator/decode/opcode.hpp"
-#include "emulator/decode/ops/table.hpp"
+#include "emulator/isa/table.hpp"
 
 #include <initializer_list>
 #include <optional>

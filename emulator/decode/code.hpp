@@ -2,11 +2,11 @@
 #pragma once
 
 #include "emulator/decode/module.hpp"
-#include "emulator/decode/op.hpp"
-#include "emulator/decode/ops/tensor.hpp"
-#include "emulator/decode/ops/tensor_memory.hpp"
-#include "emulator/decode/ops/warp.hpp"
 #include "emulator/decode/ptx/ast.hpp"
+#include "emulator/isa/op.hpp"
+#include "emulator/isa/tensor.hpp"
+#include "emulator/isa/tensor_memory.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <deque>
 #include <memory>

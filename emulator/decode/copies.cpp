@@ -2,7 +2,7 @@
 
 #include "emulator/decode/opcode.hpp"
 #include "emulator/decode/operand_registers.hpp"
-#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 #include <set>

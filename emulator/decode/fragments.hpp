@@ -2,7 +2,7 @@
 // are those of PTX ISA 9.0, section 9.7.14, and for wmma, those of an H200.
 #pragma once
 
-#include "emulator/decode/ops/tensor.hpp"
+#include "emulator/isa/tensor.hpp"
 
 #include <optional>
 

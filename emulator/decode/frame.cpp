@@ -2,7 +2,7 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/limits.hpp"
-#include "emulator/decode/ops/table.hpp"
+#include "emulator/isa/table.hpp"
 
 #include <algorithm>
 #include <cstring>

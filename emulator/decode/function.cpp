@@ -4,15 +4,15 @@
 #include "emulator/decode/copies.hpp"
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/limits.hpp"
-#include "emulator/decode/ops/control.hpp"
-#include "emulator/decode/ops/regions.hpp"
-#include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/pointer_origins.hpp"
 #include "emulator/decode/product_registers.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
 #include "emulator/decode/waits.hpp"
+#include "emulator/isa/control.hpp"
+#include "emulator/isa/regions.hpp"
+#include "emulator/isa/stack.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Opcode: the words of an instruction's opcode.
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 
 #include <array>
 #include <initializer_list>

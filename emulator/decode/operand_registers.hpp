@@ -1,8 +1,8 @@
 // The registers that an operand names.
 #pragma once
 
-#include "emulator/decode/op.hpp"
 #include "emulator/decode/ptx/ast.hpp"
+#include "emulator/isa/op.hpp"
 
 namespace lode::emulator::decode {
 

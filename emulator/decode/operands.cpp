@@ -1,8 +1,8 @@
 // Operands: slots for registers, numbers and addresses, with conversions between sizes.
 #include "emulator/decode/builder.hpp"
 #include "emulator/decode/limits.hpp"
-#include "emulator/decode/ops/control.hpp"
-#include "emulator/decode/ops/half.hpp"
+#include "emulator/isa/control.hpp"
+#include "emulator/isa/half.hpp"
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // Which registers hold what wgmma reads and writes, for the race check.
 #pragma once
 
-#include "emulator/decode/ops/tensor.hpp"
 #include "emulator/decode/ptx/ast.hpp"
+#include "emulator/isa/tensor.hpp"
 
 #include <vector>
 

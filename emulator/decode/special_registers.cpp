@@ -1,6 +1,6 @@
 // Special registers: most are slots that the launch or the warp fills, or constants.
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/ops/control.hpp"
+#include "emulator/isa/control.hpp"
 
 #include <algorithm>
 #include <string>

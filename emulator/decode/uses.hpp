@@ -2,8 +2,8 @@
 // memory.
 #pragma once
 
-#include "emulator/decode/op.hpp"
 #include "emulator/decode/ptx/ast.hpp"
+#include "emulator/isa/op.hpp"
 
 #include <vector>
 

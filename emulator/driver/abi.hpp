@@ -1,7 +1,7 @@
 // The driver's C ABI, with the names that its library exports (cuMemAlloc_v2, …_ptsz).
 #pragma once
 
-#include "emulator/driver/default_stream.hpp"
+#include "emulator/driver/stream/default_stream.hpp"
 
 // Disables cuda.h's renaming macros and declares every version of every entry point.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): cuda.h reads it.

@@ -1,11 +1,11 @@
 #include "emulator/driver/control.h"
 
-#include "emulator/driver/call_hook.hpp"
+#include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/launch/call_hook.hpp"
+#include "emulator/driver/launch/print_hook.hpp"
 #include "emulator/driver/log.hpp"
-#include "emulator/driver/print_hook.hpp"
-#include "emulator/driver/symbols.hpp"
 #include "emulator/driver/version.hpp"
 
 #include <algorithm>

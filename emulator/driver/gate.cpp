@@ -1,10 +1,10 @@
 #include "emulator/driver/gate.hpp"
 
-#include "emulator/driver/call_hook.hpp"
+#include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/journal.hpp"
+#include "emulator/driver/launch/call_hook.hpp"
 #include "emulator/driver/log.hpp"
-#include "emulator/driver/symbols.hpp"
 #include "emulator/driver/unsupported.hpp"
 
 #include <atomic>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "emulator/driver/abi.hpp"
-#include "emulator/driver/context.hpp"
-#include "emulator/driver/stream.hpp"
+#include "emulator/driver/context/context.hpp"
+#include "emulator/driver/stream/stream.hpp"
 
 #include <new>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 // name once.
 #include "emulator/driver/unsupported.hpp"
 
-#include "emulator/driver/symbols.hpp"
+#include "emulator/driver/code/symbols.hpp"
 
 // In the C calling conventions of x86-64 and AArch64, the caller cleans up the arguments, so a
 // function without parameters can replace any other.

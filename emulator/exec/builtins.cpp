@@ -2,7 +2,7 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

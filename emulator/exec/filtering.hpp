@@ -2,7 +2,7 @@
 // surfaces").
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 #include "emulator/memory/images.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 #include "emulator/exec/sampling.hpp"
 
-#include "emulator/decode/ops/half.hpp"
 #include "emulator/exec/filtering.hpp"
+#include "emulator/isa/half.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>

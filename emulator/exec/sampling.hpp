@@ -1,7 +1,7 @@
 // Sampling: what a texture fetch returns for one set of coordinates.
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 #include "emulator/memory/images.hpp"
 
 #include <array>

@@ -1,9 +1,9 @@
 // Where the warps of blocks stand, for the reports of deadlocks and time-outs.
-#include "emulator/decode/ops/tensor_memory.hpp"
-#include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/tensor_memory.hpp"
+#include "emulator/isa/tensor_memory.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Waiting: completes barriers and warp operations, and lets the groups go on that wait for them.
-#include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <algorithm>
 

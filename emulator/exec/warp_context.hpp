@@ -1,8 +1,8 @@
 // WarpContext: the state that handlers access; the state of warps, blocks and frames.
 #pragma once
 
-#include "emulator/decode/op.hpp"
 #include "emulator/exec/machine.hpp"
+#include "emulator/isa/op.hpp"
 #include "emulator/memory/window.hpp"
 
 #include <array>

@@ -2,12 +2,12 @@
 // worker_blocks.cpp.
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
-#include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/tensor_memory.hpp"
 #include "emulator/exec/worker_area.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <algorithm>
 #include <cfenv>

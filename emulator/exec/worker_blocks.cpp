@@ -1,11 +1,11 @@
 // Worker: opens the blocks of clusters, and closes them.
-#include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/tensor_memory.hpp"
 #include "emulator/exec/worker_area.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <algorithm>
 #include <iterator>

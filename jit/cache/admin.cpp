@@ -1,10 +1,10 @@
 #include "jit/cache/admin.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/headers/manifest.hpp"
-#include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/headers/manifest.hpp"
+#include "jit/store/entry_format.hpp"
 
 #include <algorithm>
 #include <tuple>

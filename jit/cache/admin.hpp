@@ -1,8 +1,8 @@
 // Administration of a cache folder for `lode cache`: inspect and verify. Packs: packs.hpp.
 #pragma once
 
-#include "jit/cache/store/disk_tier.hpp"
-#include "jit/cache/store/signature.hpp"
+#include "jit/store/disk_tier.hpp"
+#include "jit/store/signature.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>

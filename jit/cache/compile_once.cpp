@@ -1,7 +1,7 @@
 // CachedCompiler::State::make_once: one of several processes and machines compiles or links, the
 // others wait for what it publishes.
 #include "jit/cache/state.hpp"
-#include "jit/cache/store/key_lock.hpp"
+#include "jit/store/key_lock.hpp"
 
 #include <algorithm>
 #include <chrono>

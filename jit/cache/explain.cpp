@@ -1,7 +1,7 @@
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/cache/state.hpp"
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/store/entry_format.hpp"
 
 #include <algorithm>
 #include <map>

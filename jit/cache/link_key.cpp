@@ -1,10 +1,10 @@
 #include "jit/cache/link_key.hpp"
 
 #include "base/foreign_environment.hpp"
-#include "jit/cache/headers/other_inputs.hpp"
 #include "jit/cache/request_key.hpp"
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/headers/other_inputs.hpp"
 #include "jit/nvjitlink.hpp"
+#include "jit/store/sealed_file.hpp"
 
 #include <algorithm>
 #include <string_view>

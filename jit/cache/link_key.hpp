@@ -1,7 +1,7 @@
 // Link keys: the inputs of one link as a key text.
 #pragma once
 
-#include "jit/cache/store/key.hpp"
+#include "jit/store/key.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/jit/linker.hpp>

@@ -2,10 +2,10 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
-#include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/packs.hpp"
-#include "jit/cache/store/entry_format.hpp"
-#include "jit/cache/store/pack_tier.hpp"
+#include "jit/headers/manifest.hpp"
+#include "jit/store/entry_format.hpp"
+#include "jit/store/pack_tier.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,8 +3,8 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
-#include "jit/cache/headers/manifest.hpp"
-#include "jit/cache/store/pack_tier.hpp"
+#include "jit/headers/manifest.hpp"
+#include "jit/store/pack_tier.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
 // Packs for `lode cache` and `lode warm`: writing, reading, merging, comparing, signing.
 #pragma once
 
-#include "jit/cache/store/disk_tier.hpp"
-#include "jit/cache/store/trust.hpp"
+#include "jit/store/disk_tier.hpp"
+#include "jit/store/trust.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>

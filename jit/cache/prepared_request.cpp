@@ -1,7 +1,7 @@
 #include "jit/cache/prepared_request.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/headers/include_scan.hpp"
+#include "jit/headers/include_scan.hpp"
 
 #include <algorithm>
 #include <utility>

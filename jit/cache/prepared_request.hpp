@@ -1,11 +1,11 @@
 // PreparedRequest: a request and everything derived from it before the cache lookup.
 #pragma once
 
-#include "jit/cache/headers/search_folders.hpp"
 #include "jit/cache/request_key.hpp"
-#include "jit/cache/store/key.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/headers/search_folders.hpp"
 #include "jit/source_files.hpp"
+#include "jit/store/key.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

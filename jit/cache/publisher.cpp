@@ -1,8 +1,8 @@
 #include "jit/cache/publisher.hpp"
 
-#include "jit/cache/headers/collect.hpp"
 #include "jit/cache/request_key.hpp"
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/headers/collect.hpp"
+#include "jit/store/entry_format.hpp"
 
 #include <filesystem>
 #include <system_error>

@@ -2,11 +2,11 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
-#include "jit/cache/headers/other_inputs.hpp"
-#include "jit/cache/headers/search_folders.hpp"
-#include "jit/cache/store/entry_format.hpp"
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/headers/other_inputs.hpp"
+#include "jit/headers/search_folders.hpp"
 #include "jit/shims.hpp"
+#include "jit/store/entry_format.hpp"
+#include "jit/store/sealed_file.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <algorithm>

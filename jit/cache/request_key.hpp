@@ -7,8 +7,8 @@
 // those folders; if the code may name a folder, the header set is bound to it (manifest.hpp).
 #pragma once
 
-#include "jit/cache/headers/search_folders.hpp"
-#include "jit/cache/store/key.hpp"
+#include "jit/headers/search_folders.hpp"
+#include "jit/store/key.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>

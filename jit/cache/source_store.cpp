@@ -3,9 +3,9 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/bytes.hpp"
-#include "jit/cache/store/disk_tier.hpp"
-#include "jit/cache/store/source_folder.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/store/disk_tier.hpp"
+#include "jit/store/source_folder.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "jit/cache/storage.hpp"
 
-#include "jit/cache/remote/traffic_file.hpp"
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/remote/traffic_file.hpp"
+#include "jit/store/entry_format.hpp"
 
 #include <algorithm>
 #include <cstddef>

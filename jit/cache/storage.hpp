@@ -1,14 +1,14 @@
 // Storage: the cache's data and tiers. Lookup reads it, Publisher writes it.
 #pragma once
 
-#include "jit/cache/headers/header_store.hpp"
-#include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/prepared_request.hpp"
-#include "jit/cache/remote/remote_tier.hpp"
-#include "jit/cache/store/counters.hpp"
-#include "jit/cache/store/memory_tier.hpp"
-#include "jit/cache/store/tier_stack.hpp"
-#include "jit/cache/store/write_queue.hpp"
+#include "jit/headers/header_store.hpp"
+#include "jit/headers/manifest.hpp"
+#include "jit/remote/remote_tier.hpp"
+#include "jit/store/counters.hpp"
+#include "jit/store/memory_tier.hpp"
+#include "jit/store/tier_stack.hpp"
+#include "jit/store/write_queue.hpp"
 
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>

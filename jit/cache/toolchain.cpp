@@ -1,7 +1,7 @@
 #include "jit/cache/toolchain.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/store/sealed_file.hpp"
 
 namespace LODE_NAMESPACE::cache {
 namespace {

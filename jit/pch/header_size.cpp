@@ -1,7 +1,7 @@
 #include "jit/pch/header_size.hpp"
 
-#include "jit/cache/headers/include_scan.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/headers/include_scan.hpp"
 
 #include <algorithm>
 #include <cstring>

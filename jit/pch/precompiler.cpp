@@ -1,8 +1,8 @@
 #include "jit/pch/precompiler.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/store/sealed_file.hpp"
 #include "jit/pch/header_size.hpp"
+#include "jit/store/sealed_file.hpp"
 #include "jit/text_words.hpp"
 
 #include <algorithm>

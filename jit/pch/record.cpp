@@ -2,7 +2,7 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/store/sealed_file.hpp"
 
 #include <array>
 #include <cstring>

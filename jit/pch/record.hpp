@@ -8,8 +8,8 @@
 #pragma once
 
 #include "jit/bytes.hpp"
-#include "jit/cache/headers/manifest.hpp"
 #include "jit/files/file_accesses.hpp"
+#include "jit/headers/manifest.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

@@ -2,8 +2,8 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/cache/store/disk_tier.hpp"
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/store/disk_tier.hpp"
+#include "jit/store/sealed_file.hpp"
 
 #include <algorithm>
 #include <array>

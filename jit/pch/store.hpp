@@ -12,11 +12,11 @@
 #pragma once
 
 #include "base/descriptor.hpp"
-#include "jit/cache/store/key.hpp"
-#include "jit/cache/store/key_lock.hpp"
-#include "jit/cache/store/trusted_folder.hpp"
 #include "jit/pch/record.hpp"
 #include "jit/pch/settings.hpp"
+#include "jit/store/key.hpp"
+#include "jit/store/key_lock.hpp"
+#include "jit/store/trusted_folder.hpp"
 
 #include <lode/base/error.hpp>
 

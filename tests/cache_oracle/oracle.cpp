@@ -1,7 +1,7 @@
 #include "tests/cache_oracle/oracle.hpp"
 
 #include "jit/cache/packs.hpp"
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 
 #include <algorithm>
 #include <chrono>

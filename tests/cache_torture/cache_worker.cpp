@@ -5,7 +5,7 @@
 //
 // `compile` prints one JSON object: tier, compilations, waits, digest of the code, nvrtc_mapped.
 #include "base/file.hpp"
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 #include "tests/cache_torture/records.hpp"
 
 #include <lode/jit/cache.hpp>

@@ -1,5 +1,5 @@
 // Kills writers at random points while readers run.
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 #include "tests/cache_torture/records.hpp"
 #include "tests/cache_torture/spawn.hpp"
 #include "tests/support/scratch.hpp"

@@ -2,7 +2,7 @@
 // key alone.
 #pragma once
 
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/store/entry_format.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <cstddef>

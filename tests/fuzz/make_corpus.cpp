@@ -1,12 +1,12 @@
 // Writes the seed corpora: make_corpus FOLDER.
 #include "base/file.hpp"
-#include "jit/cache/headers/manifest.hpp"
-#include "jit/cache/remote/action_result.hpp"
-#include "jit/cache/store/key_files.hpp"
-#include "jit/cache/store/pack_tier.hpp"
-#include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/headers/manifest.hpp"
 #include "jit/pch/record.hpp"
+#include "jit/remote/action_result.hpp"
+#include "jit/store/key_files.hpp"
+#include "jit/store/pack_tier.hpp"
+#include "jit/store/sealed_file.hpp"
 #include "jit/worker/message.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 

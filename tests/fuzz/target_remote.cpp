@@ -1,8 +1,8 @@
 // What a server of the remote cache answers: its actions, the files that they name, compressed
 // bodies.
-#include "jit/cache/remote/action_result.hpp"
-#include "jit/cache/remote/remote_tier.hpp"
-#include "jit/cache/remote/zstd_body.hpp"
+#include "jit/remote/action_result.hpp"
+#include "jit/remote/remote_tier.hpp"
+#include "jit/remote/zstd_body.hpp"
 #include "tests/fuzz/source.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -2,8 +2,8 @@
 // cubins.
 #include "base/cxx_names.hpp"
 #include "base/ptx_scan.hpp"
-#include "jit/cache/headers/include_scan.hpp"
 #include "jit/diagnostics.hpp"
+#include "jit/headers/include_scan.hpp"
 #include "jit/name_expressions.hpp"
 #include "jit/ptxas_report.hpp"
 #include "tests/fuzz/target.hpp"

@@ -2,7 +2,7 @@
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
-#include "tests/unit/jit/cache/remote/servers.hpp"
+#include "tests/unit/jit/remote/servers.hpp"
 
 #include <chrono>
 #include <filesystem>

@@ -3,7 +3,7 @@
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
-#include "jit/cache/remote/traffic_file.hpp"
+#include "jit/remote/traffic_file.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"

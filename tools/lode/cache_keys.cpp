@@ -1,7 +1,7 @@
 // The verbs of `lode cache` for signatures: keygen, sign, verify --trust.
 #include "base/message_text.hpp"
 #include "base/try.hpp"
-#include "jit/cache/store/key_files.hpp"
+#include "jit/store/key_files.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/layout.hpp"
 

@@ -1,6 +1,6 @@
 // Address operands of memory instructions.
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/decode/ops/atomic.hpp"
+#include "emulator/isa/atomic.hpp"
 
 namespace lode::emulator::decode {
 

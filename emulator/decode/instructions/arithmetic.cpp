@@ -1,7 +1,7 @@
 // Arithmetic: types, rounding and other modifiers select the row of the operation table.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/real.hpp"
+#include "emulator/isa/real.hpp"
 
 namespace lode::emulator::decode {
 

@@ -1,5 +1,5 @@
 // Asynchronous copies and mbarriers. Copies run synchronously, so groups are always complete.
-#include "emulator/decode/ops/async.hpp"
+#include "emulator/isa/async.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"

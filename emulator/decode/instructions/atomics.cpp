@@ -1,7 +1,7 @@
 // Atomic instructions: atom and red.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/atomic.hpp"
+#include "emulator/isa/atomic.hpp"
 
 #include <optional>
 #include <utility>

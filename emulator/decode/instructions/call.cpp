@@ -1,6 +1,6 @@
 // Calls: the callee, and the rows of the caller's frame that hold arguments and results.
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/decode/ops/control.hpp"
+#include "emulator/isa/control.hpp"
 
 namespace lode::emulator::decode {
 

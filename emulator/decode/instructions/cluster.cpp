@@ -1,9 +1,9 @@
 // Addresses of the shared memory of other blocks in a cluster, and asynchronous stores to them.
-#include "emulator/decode/ops/cluster.hpp"
+#include "emulator/isa/cluster.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/async.hpp"
+#include "emulator/isa/async.hpp"
 
 namespace lode::emulator::decode {
 

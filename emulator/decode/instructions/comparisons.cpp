@@ -1,8 +1,8 @@
 // Comparisons and tests of values: setp, set, slct, testp.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/real.hpp"
-#include "emulator/decode/ops/set.hpp"
+#include "emulator/isa/real.hpp"
+#include "emulator/isa/set.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,10 +1,10 @@
 // Branches, returns, block barriers, and instructions that stop or delay a thread.
-#include "emulator/decode/ops/control.hpp"
+#include "emulator/isa/control.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/decode/ops/cluster.hpp"
-#include "emulator/decode/ops/stack.hpp"
-#include "emulator/decode/ops/warp.hpp"
+#include "emulator/isa/cluster.hpp"
+#include "emulator/isa/stack.hpp"
+#include "emulator/isa/warp.hpp"
 
 namespace lode::emulator::decode {
 

@@ -1,7 +1,7 @@
 // Conversions: cvt between types, cvta between address windows.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/real.hpp"
+#include "emulator/isa/real.hpp"
 
 namespace lode::emulator::decode {
 

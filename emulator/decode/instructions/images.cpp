@@ -4,7 +4,7 @@
 
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/image.hpp"
+#include "emulator/isa/image.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/ops/atomic.hpp"
+#include "emulator/isa/atomic.hpp"
 
 #include <optional>
 #include <span>

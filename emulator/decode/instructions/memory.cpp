@@ -1,10 +1,10 @@
 // Loads, stores, parameters, fences, address queries and cache hints.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/async.hpp"
-#include "emulator/decode/ops/control.hpp"
-#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/decode/uses.hpp"
+#include "emulator/isa/async.hpp"
+#include "emulator/isa/control.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 #include <string>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "emulator/decode/opcode.hpp"
-#include "emulator/decode/ops/load_store.hpp"
-#include "emulator/decode/ops/order.hpp"
-#include "emulator/decode/ops/real.hpp"
+#include "emulator/isa/load_store.hpp"
+#include "emulator/isa/order.hpp"
+#include "emulator/isa/real.hpp"
 
 #include <bit>
 

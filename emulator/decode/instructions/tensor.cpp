@@ -1,5 +1,5 @@
 // Operations on matrices in the registers of a warp.
-#include "emulator/decode/ops/tensor.hpp"
+#include "emulator/isa/tensor.hpp"
 
 #include "emulator/decode/fragments.hpp"
 #include "emulator/decode/instructions/instructions.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/ops/tensor.hpp"
+#include "emulator/isa/tensor.hpp"
 
 #include <optional>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Tensor copies, and changes of tensor maps by kernels.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
-#include "emulator/decode/ops/tensor_copy.hpp"
+#include "emulator/isa/tensor_copy.hpp"
 
 #include <algorithm>
 

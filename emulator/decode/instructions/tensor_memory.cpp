@@ -1,11 +1,11 @@
 // Tensor memory (tcgen05). Everything is complete when its op ends, so that fences and waits have
 // nothing to order, and a commit arrives at once; the race check knows what a commit completes.
-#include "emulator/decode/ops/tensor_memory.hpp"
+#include "emulator/isa/tensor_memory.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/instructions/tensor.hpp"
-#include "emulator/decode/ops/async.hpp"
+#include "emulator/isa/async.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Video instructions: scalar and SIMD operations on parts of registers.
-#include "emulator/decode/ops/video.hpp"
+#include "emulator/isa/video.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
 

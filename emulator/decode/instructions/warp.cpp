@@ -1,5 +1,5 @@
 // Operations across the lanes of a warp.
-#include "emulator/decode/ops/warp.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
 

@@ -1,11 +1,11 @@
 // The slow paths of memory checks, and the text of their reports.
 #include "emulator/decode/module_parts.hpp"
-#include "emulator/decode/ops/cluster.hpp"
-#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/checks/race/order.hpp"
-#include "emulator/exec/ops/generic.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/generic.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/cluster.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
 // The check for reads of bytes that nothing has written. What is undefined in memory stays so when
 // it is copied: an access that copies only some unwritten bytes, such as padding, is no finding,
 // and its store passes them on.
-#include "emulator/exec/ops/local.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/local.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "emulator/exec/checks/sync.hpp"
 
-#include "emulator/decode/ops/control.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/control.hpp"
 
 #include <fmt/format.h>
 

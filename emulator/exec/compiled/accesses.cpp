@@ -1,11 +1,11 @@
 // Code for the ops of a region: memory, and calls of handlers.
 #if defined(__x86_64__)
 
-#include "emulator/decode/ops/load_store.hpp"
-#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/compiled/tracer.hpp"
-#include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/ops/note_run.hpp"
+#include "emulator/exec/ops/control/note_run.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
+#include "emulator/isa/load_store.hpp"
+#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // Code for the ops of a region: atomics.
 #if defined(__x86_64__)
 
-#include "emulator/decode/ops/atomic.hpp"
 #include "emulator/exec/compiled/tracer.hpp"
-#include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/ops/note_run.hpp"
+#include "emulator/exec/ops/control/note_run.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
+#include "emulator/isa/atomic.hpp"
 
 #include <cstddef>
 

@@ -1,10 +1,10 @@
 #include "emulator/exec/compiled/kinds.hpp"
 
-#include "emulator/decode/ops/atomic.hpp"
-#include "emulator/decode/ops/control.hpp"
-#include "emulator/decode/ops/load_store.hpp"
-#include "emulator/decode/ops/warp.hpp"
-#include "emulator/exec/ops/rows.hpp"
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/isa/atomic.hpp"
+#include "emulator/isa/control.hpp"
+#include "emulator/isa/load_store.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <algorithm>
 #include <string>

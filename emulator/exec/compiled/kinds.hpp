@@ -1,7 +1,7 @@
 // What the compiler knows of an op, from its handler.
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 
 namespace lode::emulator::exec {
 

@@ -1,8 +1,8 @@
 #include "emulator/exec/compiled/region.hpp"
 
-#include "emulator/decode/ops/regions.hpp"
 #include "emulator/exec/compiled/kinds.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/regions.hpp"
 
 #include <utility>
 

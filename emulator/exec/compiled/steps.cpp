@@ -1,9 +1,9 @@
 // Code for the ops of a region: arithmetic.
 #if defined(__x86_64__)
 
-#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/compiled/tracer.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <cstddef>
 

@@ -2,7 +2,7 @@
 
 #include "emulator/exec/compiled/tracer.hpp"
 
-#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 #include <cstddef>

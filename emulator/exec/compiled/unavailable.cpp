@@ -1,5 +1,5 @@
 // In builds without the compiled tier, all kernels are interpreted.
-#include "emulator/decode/ops/regions.hpp"
+#include "emulator/isa/regions.hpp"
 
 namespace lode::emulator::exec {
 

@@ -3,7 +3,7 @@
 
 #include "base/file.hpp"
 #include "jit/bytes.hpp"
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/support/second_process.hpp"

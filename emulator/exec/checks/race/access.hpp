@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/exec/checks/race/order.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 namespace lode::emulator::exec {

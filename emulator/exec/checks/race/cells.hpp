@@ -2,7 +2,7 @@
 // occur, the last write and two reads since. Private to emulator/exec.
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 
 #include <algorithm>
 #include <atomic>

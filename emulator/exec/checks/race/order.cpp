@@ -1,8 +1,8 @@
 #include "emulator/exec/checks/race/order.hpp"
 
-#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -3,9 +3,9 @@
 // Shared memory is read by another thread, which ends with the wait. Registers are noted while a
 // product is pending: mov passes the note on and overwrites nothing, because compilers give
 // accumulators other names between products; every other use is a finding.
-#include "emulator/decode/ops/tensor.hpp"
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/isa/tensor.hpp"
 
 #include <algorithm>
 

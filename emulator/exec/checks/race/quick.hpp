@@ -1,7 +1,7 @@
 // The quick part of the race check for compiled code. Private to emulator/exec.
 #pragma once
 
-#include "emulator/decode/op.hpp"
+#include "emulator/isa/op.hpp"
 
 namespace lode::emulator::exec {
 

@@ -1,9 +1,9 @@
 // The race check: compares each access with the earlier ones to the same bytes, in the memory of
 // the block and in global memory.
-#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/checks/race/lanes.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/memory/memory.hpp"
+#include "emulator/isa/order.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>

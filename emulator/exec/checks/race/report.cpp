@@ -1,6 +1,6 @@
 // The text of the race check's findings.
-#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/checks/race/access.hpp"
+#include "emulator/isa/order.hpp"
 
 #include <string>
 

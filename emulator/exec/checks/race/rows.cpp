@@ -1,7 +1,7 @@
 // The race check of accesses by whole warps: consecutive elements, or the same one.
-#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/checks/race/quick.hpp"
+#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <type_traits>

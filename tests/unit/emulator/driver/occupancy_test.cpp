@@ -1,4 +1,4 @@
-#include "emulator/driver/function_properties.hpp"
+#include "emulator/driver/code/function_properties.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <algorithm>

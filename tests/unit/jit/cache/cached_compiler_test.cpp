@@ -1,4 +1,4 @@
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 #include "tests/unit/jit/cache/fake_compiler.hpp"
 
 #include <algorithm>

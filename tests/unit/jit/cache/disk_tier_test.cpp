@@ -1,7 +1,7 @@
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 
 #include "base/file.hpp"
-#include "jit/cache/store/key_lock.hpp"
+#include "jit/store/key_lock.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 
 #include <thread>

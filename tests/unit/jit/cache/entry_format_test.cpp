@@ -1,6 +1,6 @@
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/store/entry_format.hpp"
 
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/store/sealed_file.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <utility>

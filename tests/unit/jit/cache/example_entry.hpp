@@ -1,7 +1,7 @@
 // A small entry with every field filled in, for tests.
 #pragma once
 
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/store/entry_format.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Header sets large enough to be checked by several threads.
-#include "jit/cache/headers/header_store.hpp"
+#include "jit/headers/header_store.hpp"
 
 #include "base/file.hpp"
 #include "tests/support/scratch_folder.hpp"

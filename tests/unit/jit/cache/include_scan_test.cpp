@@ -1,4 +1,4 @@
-#include "jit/cache/headers/include_scan.hpp"
+#include "jit/headers/include_scan.hpp"
 
 #include <doctest/doctest.h>
 

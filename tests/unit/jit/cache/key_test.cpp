@@ -1,4 +1,4 @@
-#include "jit/cache/store/key.hpp"
+#include "jit/store/key.hpp"
 
 #include <doctest/doctest.h>
 

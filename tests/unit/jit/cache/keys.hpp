@@ -1,7 +1,7 @@
 // Keys and signed caches for tests.
 #pragma once
 
-#include "jit/cache/store/key_files.hpp"
+#include "jit/store/key_files.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 
 #include <lode/base/unwrap.hpp>

@@ -1,4 +1,4 @@
-#include "jit/cache/headers/manifest.hpp"
+#include "jit/headers/manifest.hpp"
 
 #include <functional>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "jit/cache/store/memory_tier.hpp"
+#include "jit/store/memory_tier.hpp"
 
 #include <string>
 #include <thread>

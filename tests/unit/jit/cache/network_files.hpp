@@ -2,7 +2,7 @@
 // and its users report. Each machine of a test has one; the folder below is a local one.
 #pragma once
 
-#include "jit/cache/store/file_operations.hpp"
+#include "jit/store/file_operations.hpp"
 
 #include <array>
 #include <atomic>

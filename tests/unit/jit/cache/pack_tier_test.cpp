@@ -1,6 +1,6 @@
-#include "jit/cache/store/pack_tier.hpp"
+#include "jit/store/pack_tier.hpp"
 
-#include "jit/cache/store/entry_format.hpp"
+#include "jit/store/entry_format.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 

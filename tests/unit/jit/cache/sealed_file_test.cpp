@@ -1,4 +1,4 @@
-#include "jit/cache/store/sealed_file.hpp"
+#include "jit/store/sealed_file.hpp"
 
 #include <doctest/doctest.h>
 

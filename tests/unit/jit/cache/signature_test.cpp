@@ -1,8 +1,8 @@
 // Signatures and files of keys.
-#include "jit/cache/store/signature.hpp"
+#include "jit/store/signature.hpp"
 
-#include "jit/cache/store/sealed_file.hpp"
-#include "jit/cache/store/trust.hpp"
+#include "jit/store/sealed_file.hpp"
+#include "jit/store/trust.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 #include "tests/unit/jit/cache/keys.hpp"
 

@@ -1,11 +1,11 @@
 // The threat model of docs/cache-security.md: what someone can do who writes the cache's folder,
 // its packs or the answers of a server, and that a cache that takes only signed records never
 // returns other code for it.
-#include "jit/cache/store/trust.hpp"
+#include "jit/store/trust.hpp"
 
 #include "jit/cache/packs.hpp"
-#include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/store/entry_format.hpp"
 #include "tests/unit/jit/cache/fake_compiler.hpp"
 #include "tests/unit/jit/cache/keys.hpp"
 

@@ -1,4 +1,4 @@
-#include "jit/cache/store/write_queue.hpp"
+#include "jit/store/write_queue.hpp"
 
 #include <future>
 #include <new>

@@ -1,5 +1,5 @@
 // The files of precompiled headers: damage, sharing, limits, modes.
-#include "jit/cache/store/disk_tier.hpp"
+#include "jit/store/disk_tier.hpp"
 #include "tests/support/second_process.hpp"
 #include "tests/unit/jit/pch/place.hpp"
 

@@ -1,0 +1,48 @@
+// Green contexts: parts of a device's multiprocessors. The emulator only keeps account of them; all
+// work runs on the same threads.
+#pragma once
+
+#include "emulator/driver/abi.hpp"
+#include "emulator/driver/handles.hpp"
+#include "emulator/driver/stream/stream.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace lode::emulator::driver {
+
+/// A range of a device's multiprocessors, as stored in a CUdevResource.
+struct MultiprocessorRange {
+    std::uint64_t split = 0;  ///< The split that made it; 0 if it can be split itself.
+    std::int32_t device = 0;
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+};
+
+/// What cuDevResourceGenerateDesc describes: ranges of one device.
+struct ResourceDescription : Handled {
+    int device = 0;
+    std::vector<MultiprocessorRange> ranges;
+};
+
+/// A green context. It counts as a reference to the device's primary context, to which its streams
+/// belong.
+class GreenContext : public Handled {
+public:
+    explicit GreenContext(std::shared_ptr<const ResourceDescription> description) noexcept
+        : description_(std::move(description)) {}
+
+    [[nodiscard]] const ResourceDescription& description() const noexcept { return *description_; }
+
+    void add(const std::shared_ptr<Stream>& stream);
+    [[nodiscard]] bool has(const Stream& stream) const;
+
+private:
+    const std::shared_ptr<const ResourceDescription> description_;
+    mutable std::mutex mutex_;
+    std::vector<std::weak_ptr<Stream>> streams_;
+};
+
+}  // namespace lode::emulator::driver

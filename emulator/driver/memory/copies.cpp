@@ -1,0 +1,252 @@
+#include "emulator/driver/memory/copies.hpp"
+
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/log.hpp"
+#include "emulator/memory/page.hpp"
+#include "emulator/memory/shared_bytes.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+/// Size of a box in bytes, from its first to its last byte.
+CheckedSize extent(const Side& side, const BoxCopy& box) noexcept {
+    return CheckedSize(box.depth - 1) * side.slice + CheckedSize(box.height - 1) * side.pitch +
+           box.width;
+}
+
+/// In reports, an address at most this far past an allocation counts as an overrun of it.
+constexpr std::uint64_t near = std::uint64_t{1} << 20;
+
+bool in_arena(const std::byte* at) {
+    return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
+}
+
+/// Whether an address is in the device's range. Freed memory and gaps between allocations must not
+/// be treated as host memory, which isn't checked.
+bool is_device_address(const std::byte* at) {
+    return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
+}
+
+/// Whether the process has memory at all of these addresses; a copy would otherwise crash it.
+bool has_pages(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    std::uintptr_t end = 0;
+    if (__builtin_add_overflow(address, bytes, &end)) return false;
+    const std::uintptr_t first = address / page_bytes() * page_bytes();
+    return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
+}
+
+/// Whether a device range is inside one living allocation; logs the reason if it isn't.
+bool check_device_range(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uint64_t>(at);
+    const auto bounds = driver().memory.bounds(address);
+    if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
+    std::string why = "the address isn't in any allocation and may be a host pointer";
+    const Location place = driver().memory.locate(address);
+    if (place.inside) {
+        const Allocation& in = *place.inside;
+        why = in.freed ? fmt::format("the address is {} into the {}, which has already been freed",
+                                     bytes_text(address - in.address), describe(in))
+                       : fmt::format("the end of the {1} is only {0} away",
+                                     bytes_text(in.end() - address), describe(in));
+    } else if (place.reserved) {
+        why = "the address is in a reserved range, where no memory is mapped and accessible";
+    } else if (place.below && address - place.below->end() < near) {
+        why = fmt::format("the address is {} past the end of the {}",
+                          bytes_text(address - place.below->end()), describe(*place.below));
+    }
+    log::report(fmt::format("A copy or fill of {} at {:#x} is refused: {}.", bytes_text(bytes),
+                            address, why));
+    return false;
+}
+
+/// Resolves CU_MEMORYTYPE_UNIFIED and checks the range.
+CUresult check_side(Side& side, const BoxCopy& box) {
+    const CheckedSize end = extent(side, box) + reinterpret_cast<std::uintptr_t>(side.at);
+    if (side.at == nullptr || !end.valid()) return CUDA_ERROR_INVALID_VALUE;
+    if (side.type == CU_MEMORYTYPE_UNIFIED) {
+        const bool of_device = in_arena(side.at) || is_device_address(side.at);
+        side.type = of_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    }
+    // Page-locked memory is in the device's range: it may be freed already or too short.
+    if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
+        return has_pages(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check_device_range(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool is_pageable(const Side& side) {
+    return side.type == CU_MEMORYTYPE_HOST && !in_arena(side.at);
+}
+
+void copy_now(const BoxCopy& box) noexcept {
+    Memory& memory = driver().memory;
+    for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+            std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
+            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
+            copy_shared_bytes(to, from, box.width);
+            memory.note_copy(reinterpret_cast<std::uint64_t>(to),
+                             reinterpret_cast<std::uint64_t>(from), box.width);
+        }
+    }
+}
+
+/// Replaces the source by a private copy.
+std::shared_ptr<std::vector<std::byte>> stage(BoxCopy& box) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
+    BoxCopy staged = box;
+    staged.to = Side{bytes->data(), box.width, box.width * box.height, CU_MEMORYTYPE_HOST};
+    copy_now(staged);
+    box.from = staged.to;
+    return bytes;
+}
+
+void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
+              std::size_t count) noexcept {
+    switch (value_bytes) {
+        case 1:
+            return fill_shared(at, static_cast<std::uint8_t>(value), count);
+        case 2:
+            return fill_shared(at, static_cast<std::uint16_t>(value), count);
+        default:
+            return fill_shared(at, value, count);
+    }
+}
+
+void fill_rows(const CUDA_MEMSET_NODE_PARAMS_v1& fill) noexcept {
+    auto* const at = reinterpret_cast<std::byte*>(fill.dst);
+    for (std::size_t y = 0; y < fill.height; ++y) {
+        fill_row(at + y * fill.pitch, fill.value, fill.elementSize, fill.width);
+        driver().memory.note_write(fill.dst + y * fill.pitch, fill.width * fill.elementSize);
+    }
+}
+
+/// In a capture, the result of a copy or fill there; nullopt otherwise.
+template <class Make>
+std::optional<CUresult> capture_copy(const StreamUse& use, Waits waits, Make&& make) {
+    Captures& captures = driver().graph_tables.captures;
+    return waits == Waits::yes ? captures.refuse(use) : captures.add(use, make);
+}
+
+CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
+    if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work));
+    use.submit(std::move(work));
+    return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult check_copy(BoxCopy& box) {
+    if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
+    if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (box.depth > 1 && (!(CheckedSize(box.from.pitch) * box.height).at_most(box.from.slice) ||
+                          !(CheckedSize(box.to.pitch) * box.height).at_most(box.to.slice)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
+    return check_side(box.to, box);
+}
+
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
+    BoxCopy box = requested;
+    if (const CUresult state = check_copy(box); state != CUDA_SUCCESS) return state;
+    if (const auto captured = capture_copy(use, waits, [&] {
+            return CopyWork{describe(box), box, use.context};
+        }))
+        return *captured;
+    if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
+    if (waits == Waits::yes || is_pageable(box.to))
+        return perform(
+            use, [box] { copy_now(box); }, Waits::yes);
+    if (is_pageable(box.from)) {
+        auto bytes = stage(box);
+        return perform(
+            use, [box, bytes = std::move(bytes)] { copy_now(box); }, Waits::no);
+    }
+    return perform(
+        use, [box] { copy_now(box); }, Waits::no);
+}
+
+CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits) {
+    return copy(use, BoxCopy{from, to, bytes, 1, 1}, waits);
+}
+
+CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill) {
+    const CheckedSize row_size = CheckedSize(fill.width) * fill.elementSize;
+    const CheckedSize size =
+        CheckedSize(fill.height == 0 ? 0 : fill.height - 1) * fill.pitch + row_size;
+    if (!size.valid()) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t row = row_size.value();
+    if (fill.dst % fill.elementSize != 0 ||
+        (fill.height > 1 && (fill.pitch % fill.elementSize != 0 || fill.pitch < row)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
+    return check_device_range(reinterpret_cast<std::byte*>(fill.dst), size.value())
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
+    const CUDA_MEMSET_NODE_PARAMS_v1 parameters{
+        to, pitch, value, static_cast<unsigned>(value_bytes), width, height};
+    if (const CUresult state = check_fill(parameters); state != CUDA_SUCCESS) return state;
+    if (const auto captured = capture_copy(use, waits, [&] {
+            return FillWork{parameters, use.context};
+        }))
+        return *captured;
+    if (width == 0 || height == 0) return CUDA_SUCCESS;
+    return perform(
+        use, [parameters] { fill_rows(parameters); }, waits);
+}
+
+CUDA_MEMCPY3D describe(const BoxCopy& box) noexcept {
+    CUDA_MEMCPY3D copy{};
+    const auto rows = [](const Side& side) {
+        return side.pitch == 0 ? std::size_t{0} : side.slice / side.pitch;
+    };
+    copy.srcMemoryType = box.from.type;
+    copy.srcHost = box.from.at;
+    copy.srcDevice = reinterpret_cast<CUdeviceptr>(box.from.at);
+    copy.srcPitch = box.from.pitch;
+    copy.srcHeight = rows(box.from);
+    copy.dstMemoryType = box.to.type;
+    copy.dstHost = box.to.at;
+    copy.dstDevice = reinterpret_cast<CUdeviceptr>(box.to.at);
+    copy.dstPitch = box.to.pitch;
+    copy.dstHeight = rows(box.to);
+    copy.WidthInBytes = box.width;
+    copy.Height = box.height;
+    copy.Depth = box.depth;
+    return copy;
+}
+
+Stream::Work deferred_copy(const BoxCopy& box, std::shared_ptr<Context> context) {
+    return [box = BoxCopy(box), context = std::move(context)]() mutable {
+        if (box.width == 0 || box.height == 0 || box.depth == 0) return;
+        if (check_copy(box) != CUDA_SUCCESS) return context->fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+        copy_now(box);
+    };
+}
+
+Stream::Work deferred_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill,
+                           std::shared_ptr<Context> context) {
+    return [fill, context = std::move(context)] {
+        if (check_fill(fill) != CUDA_SUCCESS) return context->fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+        fill_rows(fill);
+    };
+}
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,226 @@
+#include "emulator/isa/half.hpp"
+
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+
+namespace lode::emulator::exec {
+
+u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
+    const u64 bits = bits_of(a);
+    const u32 sign = static_cast<u32>(bits >> 63) << (format.exponent_bits + format.fraction_bits);
+    if (a != a) return format.nan;
+    const int bias = (1 << (format.exponent_bits - 1)) - 1;
+    const bool negative = (bits >> 63) != 0;
+    const auto overflow = [&]() -> u32 {
+        const bool to_largest = finite || rounding == zero || (rounding == down && !negative) ||
+                                (rounding == up && negative);
+        return sign | (to_largest ? format.largest : format.infinity);
+    };
+    if (std::isinf(a)) return sign | (finite ? format.largest : format.infinity);
+    const f64 magnitude = std::fabs(a);
+    if (magnitude == 0) return sign;
+    // The spacing of adjacent values in the target format, as a power of two.
+    int exponent = std::ilogb(magnitude);
+    if (exponent < 1 - bias) exponent = 1 - bias;
+    if (exponent > bias + 2) return overflow();
+    const f64 units = std::ldexp(magnitude, format.fraction_bits - exponent);  // exact
+    f64 whole = std::floor(units);
+    const f64 rest = units - whole;
+    const bool odd = std::fmod(whole, 2.0) != 0;
+    switch (rounding) {
+        case nearest:
+            whole += rest > 0.5 || (rest == 0.5 && odd) ? 1 : 0;
+            break;
+        case down:
+            whole += negative && rest > 0 ? 1 : 0;
+            break;
+        case up:
+            whole += !negative && rest > 0 ? 1 : 0;
+            break;
+        default:
+            break;
+    }
+    // The fraction is below the biased exponent, so a carry gives the right result.
+    const u64 code = static_cast<u64>(exponent - (1 - bias)) * (u64{1} << format.fraction_bits) +
+                     static_cast<u64>(whole);
+    if (code > format.largest) return overflow();
+    return sign | static_cast<u32>(code);
+}
+
+f32 widened(u32 a, const Format& format) noexcept {
+    const int width = format.exponent_bits + format.fraction_bits;
+    const bool negative = ((a >> width) & 1) != 0;
+    const u32 code = a & ((1u << width) - 1);
+    const int bias = (1 << (format.exponent_bits - 1)) - 1;
+    f32 value = 0;
+    if (code == format.infinity && format.infinity != format.largest) {
+        value = std::numeric_limits<f32>::infinity();
+    } else if (code > format.largest) {
+        value = std::numeric_limits<f32>::quiet_NaN();
+    } else {
+        const u32 fraction = code & ((1u << format.fraction_bits) - 1);
+        const int exponent = static_cast<int>(code >> format.fraction_bits);
+        const u32 whole = exponent != 0 ? fraction | (1u << format.fraction_bits) : fraction;
+        const int scale = (exponent != 0 ? exponent : 1) - bias - format.fraction_bits;
+        value = std::ldexp(static_cast<f32>(whole), scale);
+    }
+    return negative ? -value : value;
+}
+
+f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept {
+    const f64 product = a * b;  // Exact for factors of at most 24 bits.
+    const f64 sum = product + c;
+    if (!std::isfinite(sum)) return sum;
+    const f64 back = sum - product;
+    const f64 error = (product - (sum - back)) + (c - back);
+    const u64 bits = bits_of(sum);
+    if (error == 0 || (bits & 1) != 0) return sum;
+    const bool away = (error > 0) == (sum > 0);
+    return real64(away ? bits + 1 : bits - 1);
+}
+
+namespace {
+
+u16 half_of(f64 a) {
+    return static_cast<u16>(narrowed(a, half_format, nearest, false));
+}
+u16 bfloat_of(f64 a) {
+    return static_cast<u16>(narrowed(a, bfloat_format, nearest, false));
+}
+
+/// 2^a, with denormal results flushed.
+u16 bfloat_power(u16 a) {
+    const u16 result = bfloat_of(std::exp2(f64{bfloat_to_real(a)}));
+    return (result & 0x7f80) == 0 ? u16{0} : result;
+}
+u32 flushed_halves(u32 a) {
+    return flushed_half(static_cast<u16>(a)) | (u32{flushed_half(static_cast<u16>(a >> 16))} << 16);
+}
+/// Whether a factor is the NaN that tensor copies write for elements outside of the tensor, with
+/// .oob. An H200 ignores its sign, and what the summand is.
+bool is_outside(u16 a, u16 b, u32 flags) {
+    constexpr u16 outside = 0x7ff7;
+    return (flags & outside_flag) != 0 && ((a & 0x7fff) == outside || (b & 0x7fff) == outside);
+}
+
+u16 relu(u16 a, u32 flags) {
+    if ((flags & relu_flag) == 0) return a;
+    return (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7f80 ? 0 : a;
+}
+u16 saturated_half(u16 a) {
+    const f32 value = half_to_real(a);
+    return value >= 1.0f ? 0x3c00 : (value > 0.0f ? a : 0);
+}
+
+/// The arithmetic of one format on its bits.
+struct Half {
+    static f32 up(u16 a, u32 flags) {
+        return half_to_real((flags & flush_flag) != 0 ? flushed_half(a) : a);
+    }
+    static u16 finish(u16 a, u32 flags) {
+        if ((flags & flush_flag) != 0) a = flushed_half(a);
+        if ((flags & saturate_flag) != 0) a = saturated_half(a);
+        return (flags & relu_flag) != 0 && (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7c00 ? 0 : a;
+    }
+    static u16 down(f32 a, u32 flags) { return finish(real_to_half(a), flags); }
+    static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        if (is_outside(a, b, flags)) return 0;
+        return finish(half_of(fma_to_odd(up(a, flags), up(b, flags), up(c, flags))), flags);
+    }
+};
+struct Bfloat {
+    static f32 up(u16 a, u32) { return bfloat_to_real(a); }
+    static u16 down(f32 a, u32 flags) { return relu(real_to_bfloat(a), flags); }
+    static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        if (is_outside(a, b, flags)) return 0;
+        return relu(bfloat_of(fma_to_odd(up(a, 0), up(b, 0), up(c, 0))), flags);
+    }
+};
+
+template <class F>
+struct Add {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) + F::up(b, flags), flags);
+    }
+};
+template <class F>
+struct Subtract {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) - F::up(b, flags), flags);
+    }
+};
+template <class F>
+struct Multiply {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) * F::up(b, flags), flags);
+    }
+};
+// min and max have flags2 in the upper flags: 32 .NaN, 64 .xorsign.abs.
+template <class F>
+struct Minimum {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        const bool magnitudes = (flags & 64) != 0;
+        const f32 x = magnitudes ? std::fabs(F::up(a, flags)) : F::up(a, flags);
+        const f32 y = magnitudes ? std::fabs(F::up(b, flags)) : F::up(b, flags);
+        const f32 low = (flags & 32) != 0 ? least_or_nan(x, y) : least(x, y);
+        return F::down(magnitudes ? with_product_sign(low, F::up(a, flags), F::up(b, flags)) : low,
+                       flags);
+    }
+};
+template <class F>
+struct Maximum {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        const bool magnitudes = (flags & 64) != 0;
+        const f32 x = magnitudes ? std::fabs(F::up(a, flags)) : F::up(a, flags);
+        const f32 y = magnitudes ? std::fabs(F::up(b, flags)) : F::up(b, flags);
+        const f32 high = (flags & 32) != 0 ? greatest_or_nan(x, y) : greatest(x, y);
+        return F::down(
+            magnitudes ? with_product_sign(high, F::up(a, flags), F::up(b, flags)) : high, flags);
+    }
+};
+
+template <class G>
+const Op* packed2(WarpContext& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
+        const u32 low = G{}(static_cast<u16>(a[i]), static_cast<u16>(b[i]), flags);
+        const u32 high = G{}(static_cast<u16>(a[i] >> 16), static_cast<u16>(b[i] >> 16), flags);
+        return low | (high << 16);
+    });
+    return op + 1;
+}
+
+template <class F>
+const Op* packed_fma(WarpContext& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32* e = source<u32>(c, op->r[3]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
+        const u32 low =
+            F::fma(static_cast<u16>(a[i]), static_cast<u16>(b[i]), static_cast<u16>(e[i]), flags);
+        const u32 high = F::fma(static_cast<u16>(a[i] >> 16), static_cast<u16>(b[i] >> 16),
+                                static_cast<u16>(e[i] >> 16), flags);
+        return low | (high << 16);
+    });
+    return op + 1;
+}
+
+#define LODE_HALF2(name, G)                                                                        \
+    LODE_EACH2(name ".f16", u16, u16, u16, (G<Half>{}(a, b, flags)))                               \
+    LODE_EACH2(name ".bf16", u16, u16, u16, (G<Bfloat>{}(a, b, flags))){name ".f16x2",             \
+                                                                        &packed2<G<Half>>, "www"}, \
+        {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
+
+constexpr OpRow half_table[] = {
+#include "emulator/exec/ops/arithmetic/half.def"
+};
+
+}  // namespace
+
+std::span<const OpRow> half_rows() {
+    return half_table;
+}
+
+}  // namespace lode::emulator::exec

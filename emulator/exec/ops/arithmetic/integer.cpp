@@ -1,0 +1,60 @@
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+/// Clamps a and b to `bits` bits with T's signedness and packs them, with b in the low half.
+template <class T, u32 bits>
+u32 packed_pair(i32 a, i32 b) {
+    constexpr i32 highest = std::is_signed_v<T> ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+    constexpr i32 lowest = std::is_signed_v<T> ? -(1 << (bits - 1)) : 0;
+    constexpr u32 mask = (1u << bits) - 1;
+    const u32 upper = static_cast<u32>(std::clamp(a, lowest, highest)) & mask;
+    return upper << bits | (static_cast<u32>(std::clamp(b, lowest, highest)) & mask);
+}
+
+i32 add_sat(i32 a, i32 b) {
+    return static_cast<i32>(std::clamp<i64>(i64{a} + b, INT32_MIN, INT32_MAX));
+}
+i32 sub_sat(i32 a, i32 b) {
+    return static_cast<i32>(std::clamp<i64>(i64{a} - b, INT32_MIN, INT32_MAX));
+}
+i32 low24(u32 a) {
+    return static_cast<i32>(a << 8) >> 8;
+}
+
+template <class T, class F>
+u32 each_half(u32 a, u32 b, F f) {
+    const auto low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
+    const auto high = static_cast<u16>(f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
+    return low | (u32{high} << 16);
+}
+
+template <class A, class B>
+u32 dot4(u32 a, u32 b) {
+    i32 sum = 0;
+    for (int i = 0; i < 32; i += 8)
+        sum += i32{static_cast<A>(a >> i)} * static_cast<B>(b >> i);
+    return static_cast<u32>(sum);
+}
+
+template <class A, class B>
+u32 dot2(u32 a, u32 b) {
+    return static_cast<u32>(i32{static_cast<A>(a)} * static_cast<B>(b) +
+                            i32{static_cast<A>(a >> 16)} * static_cast<B>(b >> 8));
+}
+
+constexpr OpRow integer_table[] = {
+#include "emulator/exec/ops/arithmetic/integer.def"
+};
+
+}  // namespace
+
+std::span<const OpRow> integer_rows() {
+    return integer_table;
+}
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,206 @@
+// cvt between reals: to integral values, between sizes, and to and from the packed narrow formats.
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/isa/half.hpp"
+
+namespace lode::emulator::exec {
+
+namespace {
+
+// Flags of packed conversions, in addition to the common flags.
+constexpr u32 finite_flag = 32;
+
+f32 finished(f32 a, u32 flags) {
+    f32 value = canonical(a);
+    if ((flags & flush_flag) != 0) value = flushed(value);
+    return (flags & saturate_flag) != 0 ? saturated(value) : value;
+}
+f32 taken(f32 a, u32 flags) {
+    return (flags & flush_flag) != 0 ? flushed(a) : a;
+}
+
+template <class T>
+T whole(T a, u32 flags) {
+    switch (flags & round_mask) {
+        case zero:
+            return std::trunc(a);
+        case down:
+            return std::floor(a);
+        case up:
+            return std::ceil(a);
+        default:
+            return std::rint(a);
+    }
+}
+
+f32 single_of(f64 a, u32 flags) {
+    const f32 near = static_cast<f32>(a);
+    const u32 way = flags & round_mask;
+    constexpr f32 inf = std::numeric_limits<f32>::infinity();
+    f32 value = near;
+    if (way != nearest && std::isfinite(a)) {
+        const bool lower = way == down || (way == zero && a > 0);
+        if (lower && f64{near} > a) value = std::nextafter(near, -inf);
+        if (!lower && f64{near} < a) value = std::nextafter(near, inf);
+    }
+    // A double's NaN keeps as much of its payload as fits.
+    if (a != a) return (flags & saturate_flag) != 0 ? 0 : near;
+    return finished(value, flags);
+}
+
+u16 narrow16(f64 a, const Format& format, u32 flags) {
+    if ((flags & saturate_flag) != 0) a = saturated(a);
+    if ((flags & relu_flag) != 0 && a < 0) a = 0;
+    return static_cast<u16>(narrowed(a, format, flags & round_mask, (flags & finite_flag) != 0));
+}
+
+/// Converts a double; a NaN keeps as much of its payload as fits.
+u16 narrow16_double(f64 a, const Format& format, u32 flags) {
+    if (a == a || (flags & saturate_flag) != 0) return narrow16(a, format, flags);
+    const u64 bits = bits_of(a);
+    const u64 quiet = u64{1} << (format.fraction_bits - 1);
+    const u64 payload = (bits >> (52 - format.fraction_bits)) & (2 * quiet - 1);
+    return static_cast<u16>((bits >> 63 << 15) | format.infinity | quiet | payload);
+}
+
+u32 tensor32(f32 a, u32 flags) {
+    if ((flags & relu_flag) != 0 && a < 0) return 0;
+    // rna (flag 64) rounds halfway cases away from zero. Devices apply it to the bits, even for
+    // NaN.
+    if ((flags & 64) != 0) {
+        const auto finite = [](u32 bits) { return (bits & 0x7fff'ffff) < 0x7f80'0000; };
+        const u32 bits = bits_of(a);
+        const u32 rounded = (finite(bits) ? bits + 0x1000 : bits) & ~0x1fffu;
+        return finite(rounded) || (flags & finite_flag) == 0 ? rounded : rounded - 0x2000;
+    }
+    return narrowed(a, tf32_format, flags & round_mask, (flags & finite_flag) != 0) << 13;
+}
+
+u16 pair8(f32 high, f32 low, const Format& format, u32 flags) {
+    const bool relu = (flags & relu_flag) != 0;
+    const u32 h = narrowed(relu && high < 0 ? 0 : high, format, nearest, true);
+    const u32 l = narrowed(relu && low < 0 ? 0 : low, format, nearest, true);
+    return static_cast<u16>((h << 8) | l);
+}
+u8 pair4(f32 high, f32 low, u32 flags) {
+    const u16 wide = pair8(high, low, e2m1_format, flags);
+    return static_cast<u8>(((wide >> 4) & 0xf0) | (wide & 0x0f));
+}
+/// The code of ue8m0 for the magnitude of a number: 2^(code - 127), rounded to a power of two.
+u32 scale_code(f32 a, u32 flags) {
+    constexpr u32 nan = 0xff;
+    constexpr u32 largest = 0xfe;
+    const u32 magnitude = bits_of(a) & 0x7fff'ffff;
+    if (magnitude > 0x7f80'0000) return nan;
+    // The least power, 2^-127, is a subnormal number of f32.
+    const u32 power = magnitude & 0x7f80'0000;
+    const bool is_up = (flags & round_mask) == up && magnitude > (power != 0 ? power : 0x40'0000);
+    const u32 code = (power >> 23) + u32{is_up};
+    if (code <= largest) return code;
+    return (flags & finite_flag) != 0 ? largest : nan;
+}
+u32 scale_bfloat(u32 code) {
+    if (code == 0xff) return 0x7fff;
+    return code == 0 ? 0x40 : code << 7;
+}
+f32 low_half(u32 a) {
+    return half_to_real(static_cast<u16>(a));
+}
+f32 high_half(u32 a) {
+    return half_to_real(static_cast<u16>(a >> 16));
+}
+
+u32 halves_of(u16 a, const Format& format, u32 flags) {
+    f32 low = widened(a & 0xff, format);
+    f32 high = widened(a >> 8, format);
+    if ((flags & relu_flag) != 0) {
+        low = low < 0 ? 0 : low;
+        high = high < 0 ? 0 : high;
+    }
+    return real_to_half(low) | (u32{real_to_half(high)} << 16);
+}
+
+u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
+    return narrow16(low, format, flags) | (u32{narrow16(high, format, flags)} << 16);
+}
+
+#define LODE_PAIRS(name, format)                                                                \
+    LODE_EACH2("cvt." name ".f32", u16, f32, f32, pair8(a, b, format, flags))                   \
+    LODE_EACH1("cvt." name ".f16x2", u16, u32, pair8(high_half(a), low_half(a), format, flags)) \
+    LODE_EACH1("cvt.f16x2." name, u32, u16, halves_of(a, format, flags))
+
+constexpr OpRow narrow_table[] = {
+#include "emulator/exec/ops/arithmetic/narrow.def"
+};
+
+template <class T>
+const Op* move(WarpContext& c, const Op* op) {
+    const T* a = source<T>(c, op->r[1]);
+    assign(c, destination<T>(c, op->r[0]), [=](u32 i) { return a[i]; });
+    return op + 1;
+}
+
+/// d = {r[1], r[2], …}, the first in the low bits.
+template <class D, class S>
+const Op* pack(WarpContext& c, const Op* op) {
+    constexpr u32 count = sizeof(D) / sizeof(S);
+    const S* parts[count];
+    for (u32 k = 0; k < count; ++k)
+        parts[k] = source<S>(c, op->r[k + 1]);
+    assign(c, destination<D>(c, op->r[0]), [=](u32 i) {
+        D value = 0;
+        for (u32 k = 0; k < count; ++k) {
+            value |= static_cast<D>(static_cast<D>(parts[k][i]) << (k * sizeof(S) * 8));
+        }
+        return value;
+    });
+    return op + 1;
+}
+
+/// {r[0], r[1], …} = the last source; no_slot where a part is discarded.
+template <class D, class S>
+const Op* unpack(WarpContext& c, const Op* op) {
+    constexpr u32 count = sizeof(S) / sizeof(D);
+    // A part's destination may be the source register.
+    alignas(32) S whole_value[lanes];
+    std::memcpy(whole_value, source<S>(c, op->r[count]), sizeof whole_value);
+    for (u32 k = 0; k < count; ++k) {
+        if (op->r[k] == no_slot) continue;
+        assign(c, destination<D>(c, op->r[k]),
+               [&, k](u32 i) { return static_cast<D>(whole_value[i] >> (k * sizeof(D) * 8)); });
+    }
+    return op + 1;
+}
+
+constexpr OpRow moves[] = {{"mov.b8", &move<u8>, "bb"},
+                           {"mov.b16", &move<u16>, "hh"},
+                           {"mov.b32", &move<u32>, "ww"},
+                           {"mov.b64", &move<u64>, "dd"},
+                           {"mov.b128", &move<u128>, "qq"},
+                           {"pack.w.h", &pack<u32, u16>, "whh"},
+                           {"pack.h.b", &pack<u16, u8>, "hbb"},
+                           {"pack.w.b", &pack<u32, u8>, "wbbbb"},
+                           {"pack.d.w", &pack<u64, u32>, "dww"},
+                           {"pack.d.h", &pack<u64, u16>, "dhhhh"},
+                           {"pack.q.d", &pack<u128, u64>, "qdd"},
+                           {"pack.q.w", &pack<u128, u32>, "qwwww"},
+                           {"unpack.w.h", &unpack<u16, u32>, "hhw"},
+                           {"unpack.h.b", &unpack<u8, u16>, "bbh"},
+                           {"unpack.w.b", &unpack<u8, u32>, "bbbbw"},
+                           {"unpack.d.w", &unpack<u32, u64>, "wwd"},
+                           {"unpack.d.h", &unpack<u16, u64>, "hhhhd"},
+                           {"unpack.q.d", &unpack<u64, u128>, "ddq"},
+                           {"unpack.q.w", &unpack<u32, u128>, "wwwwq"},
+                           LODE_ROW1("cvt.u128.u64", u128, u64, u128{a})
+                               LODE_ROW1("cvt.u64.u128", u64, u128, static_cast<u64>(a))
+                                   LODE_ROW1("cvt.u32.u128", u32, u128, static_cast<u32>(a))};
+
+}  // namespace
+
+std::span<const OpRow> narrow_convert_rows() {
+    return narrow_table;
+}
+std::span<const OpRow> move_rows() {
+    return moves;
+}
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,120 @@
+// Arithmetic that rounds to zero, down or up, or saturates, according to flags. Each op sets the
+// host's rounding mode; this file is compiled with -frounding-math.
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/exec/ops/matrix/panel.hpp"
+#include "emulator/isa/real.hpp"
+
+#include <cfenv>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+class RoundingMode {
+public:
+    explicit RoundingMode(u32 flags) : old_(std::fegetround()) {
+        constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+        std::fesetround(modes[flags & round_mask]);
+    }
+    ~RoundingMode() { std::fesetround(old_); }
+    RoundingMode(const RoundingMode&) = delete;
+    RoundingMode& operator=(const RoundingMode&) = delete;
+
+private:
+    int old_;
+};
+
+// Calls through these pointers can't be moved across the change of mode. `magnified` is f's result
+// times the magnifier, for results that may be tiny.
+template <class T, int sources, auto f, auto magnified>
+const Op* rounded(WarpContext& c, const Op* op) {
+    const T* a = source<T>(c, op->r[1]);
+    const T* b = source<T>(c, op->r[sources > 1 ? 2 : 1]);
+    const T* e = source<T>(c, op->r[sources > 2 ? 3 : 1]);
+    const bool flush = (op->flags & flush_flag) != 0 && sizeof(T) == 4;
+    alignas(32) T x[lanes];
+    alignas(32) T y[lanes];
+    alignas(32) T z[lanes];
+    alignas(32) T result[lanes];
+    for (u32 i = 0; i < lanes; ++i) {
+        x[i] = a[i];
+        y[i] = b[i];
+        z[i] = e[i];
+        if constexpr (sizeof(T) == 4) {
+            if (flush) {
+                x[i] = flushed(x[i]);
+                y[i] = flushed(y[i]);
+                z[i] = flushed(z[i]);
+            }
+        }
+    }
+    {
+        const RoundingMode mode(op->flags);
+        asm volatile("" ::: "memory");
+        for (u32 i = 0; i < lanes; ++i) {
+            result[i] = f(x[i], y[i], z[i]);
+            if constexpr (sizeof(T) == 4) {
+                if (flush && may_be_tiny(result[i]))
+                    result[i] = flushed_tiny(result[i], magnified(x[i], y[i], z[i]));
+            }
+        }
+        asm volatile("" ::: "memory");
+    }
+    assign(c, destination<T>(c, op->r[0]), [&](u32 i) {
+        T value = canonical(result[i]);
+        if constexpr (sizeof(T) == 4) {
+            if (flush) value = flushed(value);
+        }
+        return (op->flags & saturate_flag) != 0 ? saturated(value) : value;
+    });
+    return op + 1;
+}
+
+// `magnified` is as in the comment in real.hpp; for an exact op it may be the result itself.
+constexpr OpRow rounding_table[] = {
+#define LODE_ROUNDED(name, sources, letters32, letters64, expression, magnified)                  \
+    {name ".ex.f32",                                                                              \
+     &rounded<f32, sources,                                                                       \
+              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (expression); }, \
+              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (magnified); }>, \
+     letters32},                                                                                  \
+        {name ".ex.f64",                                                                          \
+         &rounded<f64, sources,                                                                   \
+                  [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {                     \
+                      return (expression);                                                        \
+                  },                                                                              \
+                  nullptr>,                                                                       \
+         letters64},
+    LODE_ROUNDED("add", 2, "www", "ddd", a + b, (a + b) * magnifier)
+        LODE_ROUNDED("sub", 2, "www", "ddd", a - b, (a - b) * magnifier)
+            LODE_ROUNDED("mul", 2, "www", "ddd", a* b, magnified_fma(a, b, 0))
+                LODE_ROUNDED("div", 2, "www", "ddd", a / b, a* magnifier / b) LODE_ROUNDED(
+                    "fma", 3, "wwww", "dddd", std::fma(a, b, e), magnified_fma(a, b, e))
+                    LODE_ROUNDED("sqrt", 1, "ww", "dd", std::sqrt(a), std::sqrt(a) * magnifier)
+                        LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a, magnifier / a)
+#undef LODE_ROUNDED
+};
+
+}  // namespace
+
+std::span<const OpRow> rounding_rows() {
+    return rounding_table;
+}
+
+void add_double_product(const LeftMatrix& a, const RightPanel& b, u32 rounding,
+                        SumPanel& sum) noexcept {
+    const RoundingMode mode(rounding);
+    asm volatile("" ::: "memory");
+    for (u32 row = 0; row < a.rows; ++row) {
+        for (u32 column = 0; column < panel_columns; ++column) {
+            f64& to = sum.reals[row * panel_columns + column];
+            for (u32 k = 0; k < a.depth; ++k) {
+                to = __builtin_fma(a.reals[row * a.depth + k], b.reals[k * panel_columns + column],
+                                   to);
+            }
+        }
+    }
+    asm volatile("" ::: "memory");
+}
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,184 @@
+// set.<cmp>.<result>.<source> for every pair, and setp of packed halves: for each active lane, with
+// the comparison in the flags.
+#include "emulator/isa/set.hpp"
+
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/isa/half.hpp"
+
+#include <cmath>
+#include <type_traits>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+bool is_nan(auto a) {
+    if constexpr (std::is_floating_point_v<decltype(a)>) return std::isnan(a);
+    return false;
+}
+
+template <class T>
+bool holds(T a, T b, u32 comparison) {
+    const bool unordered = is_nan(a) || is_nan(b);
+    switch (static_cast<Comparison>(comparison)) {
+        case Comparison::eq:
+            return a == b;
+        case Comparison::ne:
+            return !unordered && a != b;
+        case Comparison::lt:
+            return a < b;
+        case Comparison::le:
+            return a <= b;
+        case Comparison::gt:
+            return a > b;
+        case Comparison::ge:
+            return a >= b;
+        case Comparison::equ:
+            return unordered || a == b;
+        case Comparison::neu:
+            return unordered || a != b;
+        case Comparison::ltu:
+            return unordered || a < b;
+        case Comparison::leu:
+            return unordered || a <= b;
+        case Comparison::gtu:
+            return unordered || a > b;
+        case Comparison::geu:
+            return unordered || a >= b;
+        case Comparison::num:
+            return !unordered;
+        case Comparison::nan:
+            return unordered;
+    }
+    return false;
+}
+
+struct AsIs {
+    template <class T>
+    static T read(T a, u32) {
+        return a;
+    }
+    static f32 read(f32 a, u32 flags) { return (flags & set_flush) != 0 ? flushed(a) : a; }
+};
+struct AsHalf {
+    static f32 read(u16 a, u32 flags) {
+        return half_to_real((flags & set_flush) != 0 ? flushed_half(a) : a);
+    }
+};
+struct AsBfloat {
+    static f32 read(u16 a, u32) { return bfloat_to_real(a); }
+};
+
+bool combined(bool value, bool other, u32 flags) {
+    switch ((flags >> set_combine_shift) & 3) {
+        case 1:
+            return value && other;
+        case 2:
+            return value || other;
+        case 3:
+            return value != other;
+        default:
+            return value;
+    }
+}
+
+/// The value of true in each result type: all ones for integers, 1.0 for reals.
+template <class D>
+constexpr D truth = static_cast<D>(-1);
+template <>
+constexpr f32 truth<f32> = 1.0f;
+
+template <class D, class S, class Read>
+const Op* set_one(WarpContext& c, const Op* op) {
+    const S* a = source<S>(c, op->r[1]);
+    const S* b = source<S>(c, op->r[2]);
+    const u32 flags = op->flags;
+    const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
+    const D yes = (flags & set_half_result) != 0     ? static_cast<D>(0x3c00)
+                  : (flags & set_bfloat_result) != 0 ? static_cast<D>(0x3f80)
+                                                     : truth<D>;
+    assign_each(c, destination<D>(c, op->r[0]), [&](u32 i) {
+        const bool value =
+            holds(Read::read(a[i], flags), Read::read(b[i], flags), flags & set_comparison_mask);
+        return combined(value, bit(other, i), flags) ? yes : D{0};
+    });
+    return op + 1;
+}
+
+template <class Read>
+const Op* set_packed(WarpContext& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32 flags = op->flags;
+    const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
+    const u32 yes = (flags & set_half_result) != 0     ? 0x3c00
+                    : (flags & set_bfloat_result) != 0 ? 0x3f80
+                                                       : 0xffff;
+    assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
+        u32 result = 0;
+        for (u32 half = 0; half < 32; half += 16) {
+            const bool value = holds(Read::read(static_cast<u16>(a[i] >> half), flags),
+                                     Read::read(static_cast<u16>(b[i] >> half), flags),
+                                     flags & set_comparison_mask);
+            if (combined(value, bit(other, i), flags)) result |= yes << half;
+        }
+        return result;
+    });
+    return op + 1;
+}
+
+/// setp of a packed pair: r[0] for the low half, r[4] for the high half.
+template <class Read>
+const Op* setp_packed(WarpContext& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32 flags = op->flags;
+    const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
+    for (u32 half = 0; half < 2; ++half) {
+        const Slot to = half == 0 ? op->r[0] : op->r[4];
+        if (to == no_slot) continue;
+        u32 bits = 0;
+        for (u32 i = 0; i < lanes; ++i) {
+            const bool value = holds(Read::read(static_cast<u16>(a[i] >> (half * 16)), flags),
+                                     Read::read(static_cast<u16>(b[i] >> (half * 16)), flags),
+                                     flags & set_comparison_mask);
+            bits |= u32{combined(value, bit(other, i), flags)} << i;
+        }
+        u32& d = predicate_destination(c, to);
+        d = merged(d, bits, c.mask);
+    }
+    return op + 1;
+}
+
+#define LODE_SET_RESULTS(source_type, S, letter, Read)                                \
+    {"set.u32." source_type " set.s32." source_type " set.b32." source_type,          \
+     &set_one<u32, S, Read>,                                                          \
+     {'w', letter, letter, 'p'}},                                                     \
+        {"set.f32." source_type, &set_one<f32, S, Read>, {'w', letter, letter, 'p'}}, \
+        {"set.u16." source_type " set.s16." source_type " set.f16." source_type       \
+         " set.bf16." source_type,                                                    \
+         &set_one<u16, S, Read>,                                                      \
+         {'h', letter, letter, 'p'}},
+
+constexpr OpRow set_table[] = {
+    LODE_SET_RESULTS("u16", u16, 'h', AsIs) LODE_SET_RESULTS("b16", u16, 'h', AsIs)
+        LODE_SET_RESULTS("s16", i16, 'h', AsIs) LODE_SET_RESULTS("u32", u32, 'w', AsIs)
+            LODE_SET_RESULTS("b32", u32, 'w', AsIs) LODE_SET_RESULTS("s32", i32, 'w', AsIs)
+                LODE_SET_RESULTS("u64", u64, 'd', AsIs) LODE_SET_RESULTS("b64", u64, 'd', AsIs)
+                    LODE_SET_RESULTS("s64", i64, 'd', AsIs) LODE_SET_RESULTS("f32", f32, 'w', AsIs)
+                        LODE_SET_RESULTS("f64", f64, 'd', AsIs) LODE_SET_RESULTS(
+                            "f16", u16, 'h', AsHalf) LODE_SET_RESULTS("bf16", u16, 'h', AsBfloat){
+                            "set.f16x2.f16x2 set.u32.f16x2 set.s32.f16x2", &set_packed<AsHalf>,
+                            "wwwp"},
+    {"set.bf16x2.bf16x2 set.u32.bf16x2 set.s32.bf16x2", &set_packed<AsBfloat>, "wwwp"},
+    {"setp.f16x2", &setp_packed<AsHalf>, "pwwpp"},
+    {"setp.bf16x2", &setp_packed<AsBfloat>, "pwwpp"},
+};
+
+}  // namespace
+
+std::span<const OpRow> set_rows() {
+    return set_table;
+}
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,114 @@
+// Changes of tensor maps by kernels.
+#include "emulator/exec/ops/memory/memory.hpp"
+#include "emulator/isa/atomic.hpp"
+#include "emulator/isa/tensor_copy.hpp"
+#include "emulator/memory/shared_bytes.hpp"
+#include "emulator/memory/tensor_map.hpp"
+
+#include <fmt/format.h>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+/// Sets a field; false if the value isn't one of the field's.
+bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
+    switch (field) {
+        case TensorField::global_address:
+            map.address = value;
+            return value % 16 == 0;
+        case TensorField::rank:
+            map.axes = static_cast<u8>(value + 1);
+            return value < most_tensor_axes;
+        case TensorField::box_dim:
+            map.box[ordinal] = static_cast<u16>(value);
+            return value >= 1 && value <= 256;
+        case TensorField::global_dim:
+            map.last_coordinate[ordinal] = static_cast<u32>(value - 1);
+            return true;
+        case TensorField::global_stride:
+            if (ordinal >= map.strides.size()) return false;
+            map.strides[ordinal] = value;
+            return value % 16 == 0;
+        case TensorField::element_stride:
+            map.steps[ordinal] = static_cast<u8>(value);
+            return value >= 1 && value <= 8;
+        case TensorField::elemtype:
+            map.element = static_cast<TensorElement>(value);
+            return value <= 15;
+        case TensorField::interleave_layout:
+            map.interleave = static_cast<TensorInterleave>(value);
+            return value <= 2;
+        case TensorField::swizzle_mode:
+            map.swizzle = static_cast<TensorSwizzle>(value);
+            return value <= 3;
+        case TensorField::swizzle_atomicity: {
+            // 16 bytes, 32, 32 with an exchange of 8, 64; only 128-byte swizzles have others.
+            constexpr auto widest = static_cast<u8>(TensorSwizzle::bytes_128);
+            if (value != 0 && map.swizzle < TensorSwizzle::bytes_128) return false;
+            if (map.swizzle >= TensorSwizzle::bytes_128)
+                map.swizzle = static_cast<TensorSwizzle>(widest + value);
+            return value <= 3;
+        }
+        case TensorField::fill_mode:
+            map.fill_nan = static_cast<u8>(value);
+            return value <= 1;
+    }
+    return false;
+}
+
+}  // namespace
+
+const Op* replace_tensor_field(WarpContext& c, const Op* op) {
+    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
+    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const u8* addresses = source<u8>(c, op->r[1]);
+    const u64* values = source<u64>(c, op->r[2]);
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        const u64 address = lane_address(addresses, narrow, i) + op->imm;
+        u8* halves[2] = {};
+        for (u32 k = 0; k < 2; ++k) {
+            halves[k] = lane_pointer(c, op, i, address + u64{k} * 64, 64, window, Access::atomic);
+            if (halves[k] == nullptr) return leave();
+        }
+        alignas(TensorMap) u8 bytes[128];
+        for (u32 k = 0; k < 2; ++k)
+            copy_shared_bytes(bytes + std::size_t{k} * 64, halves[k], 64);
+        TensorMap map;
+        std::memcpy(&map, bytes, sizeof map);
+        if (map.magic != TensorMap::magic_number)
+            return raise(c, op, i, Fault::illegal_instruction,
+                         "replaces a field where there is no tensor map");
+        if (!set_field(map, static_cast<TensorField>(op->flags), op->flags2 >> 8, values[i])) {
+            return raise(c, op, i, Fault::illegal_instruction,
+                         fmt::format("replaces a field of a tensor map by {}, which it can't "
+                                     "have",
+                                     values[i]));
+        }
+        std::memcpy(bytes, &map, sizeof map);
+        for (u32 k = 0; k < 2; ++k)
+            copy_shared_bytes(halves[k], bytes + std::size_t{k} * 64, 64);
+    }
+    return op + 1;
+}
+
+const Op* copy_tensor_map(WarpContext& c, const Op* op) {
+    const u64* to = source<u64>(c, op->r[1]);
+    const u64* from = source<u64>(c, op->r[2]);
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        for (u32 at = 0; at < 128; at += 64) {
+            const u8* const part =
+                lane_pointer(c, op, i, from[i] + at, 64, Window::shared, Access::read);
+            if (part == nullptr) return leave();
+            u8* const target =
+                lane_pointer(c, op, i, to[i] + at, 64, Window::global, Access::write);
+            if (target == nullptr) return leave();
+            copy_shared_bytes(target, part, 64);
+        }
+    }
+    return op + 1;
+}
+
+}  // namespace lode::emulator::exec

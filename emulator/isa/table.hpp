@@ -1,0 +1,56 @@
+// The operation table: each row has keys, a handler and the sizes of its operands.
+#pragma once
+
+#include "emulator/isa/op.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace lode::emulator {
+
+/// One opcode form. `keys`: one or more canonical opcodes, separated by spaces. `operands`: one
+/// letter per operand, destination first: b h w d q are 1, 2, 4, 8 and 16 bytes per lane, p is a
+/// predicate.
+struct OpRow {
+    std::string_view keys;
+    Handler run;
+    char operands[8];
+};
+
+/// The bytes per lane for a letter of OpRow::operands; 0 for a predicate.
+constexpr u32 bytes_of_letter(char letter) noexcept {
+    switch (letter) {
+        case 'b':
+            return 1;
+        case 'h':
+            return 2;
+        case 'w':
+            return 4;
+        case 'd':
+            return 8;
+        case 'q':
+            return 16;
+        default:
+            return 0;
+    }
+}
+/// The letter for 1, 2, 4, 8 or 16 bytes per lane.
+constexpr char letter_of_bytes(u32 bytes) noexcept {
+    switch (bytes) {
+        case 1:
+            return 'b';
+        case 2:
+            return 'h';
+        case 4:
+            return 'w';
+        case 8:
+            return 'd';
+        default:
+            return 'q';
+    }
+}
+
+/// The row of a canonical opcode, or nullptr. Thread-safe.
+const OpRow* find_op(std::string_view key);
+
+}  // namespace lode::emulator

@@ -1,0 +1,84 @@
+// Ops on tensor memory (tcgen05): allocation, moves from and to registers and shared memory, and
+// products. Addresses of tensor memory have a lane in their upper and a column in their lower half.
+#pragma once
+
+#include "emulator/isa/tensor.hpp"
+
+#include <vector>
+
+namespace lode::emulator::exec {
+
+/// r[1] the 64-bit shared address that receives the address, r[2] the number of columns; flags: 1
+/// for a pair of blocks.
+const Op* allocate_tensor_memory(WarpContext& c, const Op* op);
+/// Waits until the other block of a pair has made as many allocations.
+const Op* await_pair_allocation(WarpContext& c, const Op* op);
+/// r[1] address, r[2] the number of columns.
+const Op* free_tensor_memory(WarpContext& c, const Op* op);
+const Op* relinquish_tensor_memory(WarpContext& c, const Op* op);
+
+/// What tcgen05.ld.red makes of the registers of a lane.
+enum class TensorReduction : u8 { none, u32_min, u32_max, s32_min, s32_max, f32_min, f32_max };
+
+/// tcgen05.ld and tcgen05.st by one warp.
+struct TensorRegisters {
+    std::vector<Slot> slots;  ///< By register.
+    /// The cell of each register of each lane, at [register * 32 + lane]: lane << 16 | column.
+    std::vector<u32> cells;
+    u32 rows = 0;        ///< Lanes of tensor memory.
+    u32 columns = 0;     ///< Up to the last one.
+    bool packs = false;  ///< A register has the low halves of two neighbouring columns.
+    TensorReduction reduction = TensorReduction::none;
+    bool of_magnitudes = false, keeps_nan = false;
+    Slot reduced = no_slot;
+};
+/// r[1] address; table: TensorRegisters
+const Op* load_tensor_memory(WarpContext& c, const Op* op);
+const Op* store_tensor_memory(WarpContext& c, const Op* op);
+
+/// How tcgen05.cp places the rows of a matrix in lanes: row r is in lane r % group + r / group *
+/// step, and again `copies` - 1 times, `distance` lanes on.
+struct TensorRows {
+    u32 rows = 0, chunks = 0;  ///< Chunks of 16 bytes in a row.
+    u32 group = 128, step = 0;
+    u32 copies = 1, distance = 0;
+};
+inline constexpr TensorRows tensor_rows[] = {{128, 2},
+                                             {4, 2, 1, 32},
+                                             {128, 1},
+                                             {64, 1, 64, 0, 2, 64},
+                                             {64, 1, 32, 64, 2, 32},
+                                             {32, 1, 32, 0, 4, 32}};
+/// r[1] address, r[2] the descriptor of a matrix; flags: the index of a row of tensor_rows, + the
+/// bits below.
+inline constexpr u16 tensor_copy_of_6_bits = 16;
+inline constexpr u16 tensor_copy_of_4_bits = 32;
+inline constexpr u16 tensor_copy_by_pair = 64;
+const Op* copy_to_tensor_memory(WarpContext& c, const Op* op);
+/// r[1] address; flags: 1 for a pair of blocks.
+const Op* shift_tensor_memory(WarpContext& c, const Op* op);
+
+/// tcgen05.commit to several blocks: r[1] 64-bit address, r[2] mask of blocks.
+const Op* arrive_at_blocks(WarpContext& c, const Op* op);
+
+enum class TensorKind : u8 { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
+
+/// tcgen05.mma. The instruction descriptor, which is known at run time, has types and sizes.
+struct TensorProduct {
+    TensorKind kind = TensorKind::f16;
+    u32 blocks = 1;  ///< That compute it together.
+    bool stationary = false, sparse = false;
+    bool a_in_tensor_memory = false;
+    u32 scales = 0;    ///< Of a row; 0 without scales.
+    i32 halvings = 0;  ///< Of the summand.
+    Precision precision;
+    /// 32-bit addresses of tensor memory, descriptors, and whether there is a summand.
+    Slot d = no_slot, a = no_slot, b = no_slot, instruction = no_slot, adds = no_slot;
+    Slot metadata = no_slot, a_scales = no_slot, b_scales = no_slot;
+    Slot zero_columns = no_slot;
+    std::vector<Slot> disabled;  ///< Masks of lanes that keep their values.
+};
+/// table: TensorProduct
+const Op* tensor_product(WarpContext& c, const Op* op);
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,108 @@
+#include "jit/store/file_operations.hpp"
+
+#include <atomic>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace LODE_NAMESPACE::cache {
+
+const FileOperations& FileOperations::system() noexcept {
+    static const FileOperations operations;
+    return operations;
+}
+
+int FileOperations::open(int folder, const std::string& name, int flags,
+                         mode_t mode) const noexcept {
+    static std::atomic<bool> has_openat2{true};
+    const int all_flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    if (has_openat2.load(std::memory_order_relaxed)) {
+        open_how how{};
+        how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(all_flags));
+        how.mode = (flags & O_CREAT) != 0 ? mode : 0;
+        how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
+        long file = -1;
+        do {  // EAGAIN: a concurrent rename disturbed the walk.
+            file = ::syscall(SYS_openat2, folder, name.c_str(), &how, sizeof(how));
+        } while (file < 0 && errno == EAGAIN);
+        if (file >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(file);
+        has_openat2.store(false, std::memory_order_relaxed);
+    }
+    // Older kernels: check each folder on the way separately.
+    for (auto slash = name.find('/'); slash != std::string::npos;
+         slash = name.find('/', slash + 1)) {
+        struct stat status {};
+        if (attributes_at(folder, name.substr(0, slash), status) != 0) return -1;
+        if (S_ISLNK(status.st_mode)) {
+            errno = ELOOP;
+            return -1;
+        }
+    }
+    return ::openat(folder, name.c_str(), all_flags, mode);
+}
+
+int FileOperations::close(int file) const noexcept {
+    return ::close(file);
+}
+
+int FileOperations::attributes(int file, struct stat& status) const noexcept {
+    return ::fstat(file, &status);
+}
+
+int FileOperations::attributes_at(int folder, const std::string& name,
+                                  struct stat& status) const noexcept {
+    return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+}
+
+ssize_t FileOperations::read(int file, std::span<std::byte> into) const noexcept {
+    return ::read(file, into.data(), into.size());
+}
+
+ssize_t FileOperations::write(int file, std::span<const std::byte> bytes) const noexcept {
+    return ::write(file, bytes.data(), bytes.size());
+}
+
+int FileOperations::change_mode(int file, mode_t mode) const noexcept {
+    return ::fchmod(file, mode);
+}
+
+int FileOperations::touch(int file) const noexcept {
+    return ::futimens(file, nullptr);
+}
+
+int FileOperations::rename(int from_folder, const std::string& from, int to_folder,
+                           const std::string& to) const noexcept {
+    return ::renameat(from_folder, from.c_str(), to_folder, to.c_str());
+}
+
+int FileOperations::link(int from_folder, const std::string& from, int to_folder,
+                         const std::string& to) const noexcept {
+    return ::linkat(from_folder, from.c_str(), to_folder, to.c_str(), 0);
+}
+
+int FileOperations::unlink(int folder, const std::string& name, int flags) const noexcept {
+    return ::unlinkat(folder, name.c_str(), flags);
+}
+
+int FileOperations::make_folder(int folder, const std::string& name, mode_t mode) const noexcept {
+    return ::mkdirat(folder, name.c_str(), mode);
+}
+
+int FileOperations::lock_file(int file) const noexcept {
+    return ::flock(file, LOCK_EX | LOCK_NB);
+}
+
+int FileOperations::lock_byte(int file, std::int64_t offset) const noexcept {
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = offset;
+    range.l_len = 1;
+    return ::fcntl(file, F_OFD_SETLK, &range);
+}
+
+}  // namespace LODE_NAMESPACE::cache
