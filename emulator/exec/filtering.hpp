@@ -1,4 +1,4 @@
-// The arithmetic of linear filtering, bit by bit as on an H200 (docs/emulator.md, "Textures and
+// The arithmetic of linear filtering, bit by bit as on an H200 (docs/dev/emulator.md, "Textures and
 // surfaces").
 #pragma once
 

@@ -52,7 +52,7 @@ struct FileContent {
     std::string text;
     FileStamp stamp;
     /// Whether every later edit changes the stamp: is_settled() and keeps_stamps() (see
-    /// docs/cache-format.md, "When a stamp is enough").
+    /// docs/dev/cache-format.md, "When a stamp is enough").
     bool settled = false;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the tables of docs/coverage.md; prints how many rows are covered, wholly or in part.
+"""Checks the tables of docs/dev/coverage.md; prints how many rows are covered, wholly or in part.
 
     check_coverage.py ROOT
 
@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-DOCUMENT = "docs/coverage.md"
+DOCUMENT = "docs/dev/coverage.md"
 COLUMNS = 4
 ID = re.compile(r"[A-Z]{2,3}-\d+")
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes or checks docs/driver-functions.md: driver_functions.py ROOT CUDA-FOLDER [--write]
+"""Writes or checks docs/dev/driver-functions.md: driver_functions.py ROOT CUDA-FOLDER [--write]
 
 The document has one row for each function of cuda.h. Whether lode wraps a function is read from
 runtime/driver/symbols.def, who calls it from runtime's sources, and whether the software device
@@ -105,7 +105,7 @@ def rows(root, functions):
 
 def main():
     root, cuda = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    page = root / "docs/driver-functions.md"
+    page = root / "docs/dev/driver-functions.md"
     header = (cuda / "cuda.h").read_text()
     version = int(re.search(r"#define\s+CUDA_VERSION\s+(\d+)", header)[1])
     if version == VERSION:
@@ -125,7 +125,7 @@ def main():
         return 0
     there = set(page.read_text().splitlines())
     for line in [line for line in text.splitlines() if line not in there][:20]:
-        print(f"docs/driver-functions.md lacks: {line}")
+        print(f"docs/dev/driver-functions.md lacks: {line}")
     print(f"`tests/docs/driver_functions.py . {cuda} --write` writes it.")
     return 1
 

@@ -53,7 +53,7 @@ struct DriverCall {
     std::string_view entry_point;
     std::string_view what;
     std::function<CUresult(DriverWorld&)> run;
-    bool refused = false;  ///< By the software device alone (docs/emulator.md).
+    bool refused = false;  ///< By the software device alone (docs/dev/emulator.md).
 };
 
 /// Calls of every entry point that lode uses and that both drivers have.

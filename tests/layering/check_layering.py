@@ -265,7 +265,7 @@ def check_libraries(root, report_at):
 
 
 def check_namespace(path, report):
-    """Checks that a component's namespaces carry the version: docs/decisions/0008."""
+    """Checks that a component's namespaces carry the version: docs/dev/decisions/0008."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if PLAIN_NAMESPACE.match(line):
             report(number, "the namespace lode isn't opened as LODE_NAMESPACE")

@@ -196,11 +196,11 @@ def names_of(cell):
 
 
 class Document(unittest.TestCase):
-    """docs/architecture.md states the rules that check_layering.py enforces."""
+    """docs/dev/architecture.md states the rules that check_layering.py enforces."""
 
     def setUp(self):
         root = pathlib.Path(__file__).resolve().parents[2]
-        self.document = (root / "docs/architecture.md").read_text(encoding="utf-8")
+        self.document = (root / "docs/dev/architecture.md").read_text(encoding="utf-8")
 
     def test_components(self):
         stated = {component: includes

@@ -276,7 +276,7 @@ class Committed(unittest.TestCase):
                 self.assertTrue([e for e in svg_text.iter()
                                  if re.match(r"(mark|bar) s\d", e.get("class", ""))])
         run = figures.read(COMMITTED / "h200.json")
-        for name in ("docs/performance.md", "bench/experiments/README.md"):
+        for name in ("docs/dev/measurements.md", "bench/experiments/README.md"):
             text = (ROOT / name).read_text()
             self.assertIn("<!-- figures: ", text)
             self.assertEqual(text, documents.filled(text, run), name)

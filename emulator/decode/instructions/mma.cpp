@@ -16,7 +16,7 @@ using exec::Element;
 
 namespace {
 
-/// The tensor cores of an architecture; docs/emulator.md, "Tensor operations", says where the
+/// The tensor cores of an architecture; docs/dev/emulator.md, "Tensor operations", says where the
 /// numbers come from.
 struct TensorCore {
     int first;              ///< The lowest compute capability, 10 * major + minor.

@@ -69,7 +69,7 @@ struct CacheOptions {
     /// With `signed_only` and no `sign_with`, results are kept in memory only. Workers make no
     /// precompiled headers with `signed_only`.
     CacheTrust trust = CacheTrust::any;
-    /// Files or folders of public keys, trusted or revoked, in the form of docs/cache-security.md.
+    /// Files or folders of public keys, trusted or revoked, in the form of docs/cache.md.
     std::vector<std::filesystem::path> keys = {};
     /// A secret key, readable by its owner alone, that signs what this cache stores; it is trusted
     /// unless it is revoked. If it isn't empty, `trust` counts as `signed_only`.

@@ -47,7 +47,7 @@ struct CompileLimits {
 /// writes nothing, starts no process and has no network and no capabilities. The worker gives up
 /// these rights before the compiler gets the source (Landlock and a list of system calls,
 /// Linux 5.13 and a lode-worker with libseccomp), so that they are gone even for a compiler that
-/// the source takes over; docs/cache-security.md says what such a compiler still can do. It sees
+/// the source takes over; docs/dev/cache-security.md says what such a compiler can do. It sees
 /// none of this process's environment but the variables of the compiler. Links lead nowhere else.
 /// Each request has a worker of its own, and the next one starts when it has answered. Results are
 /// kept apart from those of other compilers in the cache, and no precompiled headers are used. Set

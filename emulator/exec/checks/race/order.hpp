@@ -1,5 +1,5 @@
 // The order of memory accesses, for the race check: what each thread knows to have happened before.
-// docs/decisions/0005-race-check.md explains the design. Private to emulator/exec.
+// docs/dev/decisions/0005-race-check.md explains the design. Private to emulator/exec.
 #pragma once
 
 #include "emulator/exec/checks/race/cells.hpp"

@@ -1,4 +1,4 @@
-// The arithmetic of tensor cores: docs/emulator.md, "Tensor operations".
+// The arithmetic of tensor cores: docs/dev/emulator.md, "Tensor operations".
 #include "emulator/exec/ops/matrix/panel.hpp"
 
 #include "emulator/exec/ops/matrix/elements.hpp"

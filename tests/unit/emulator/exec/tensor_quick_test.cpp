@@ -1,4 +1,4 @@
-// The quick way of mma against the definition of its arithmetic (docs/emulator.md, "Tensor
+// The quick way of mma against the definition of its arithmetic (docs/dev/emulator.md, "Tensor
 // operations"), and against the general way, bit by bit.
 #include "tests/unit/emulator/exec/support.hpp"
 

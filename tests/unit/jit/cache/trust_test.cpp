@@ -1,4 +1,4 @@
-// The threat model of docs/cache-security.md: what someone can do who writes the cache's folder,
+// The threat model of docs/dev/cache-security.md: what someone can do who writes the folder,
 // its packs or the answers of a server, and that a cache that takes only signed records never
 // returns other code for it.
 #include "jit/store/trust.hpp"

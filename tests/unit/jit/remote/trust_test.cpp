@@ -1,4 +1,4 @@
-// Signatures of records that a server keeps: docs/cache-security.md.
+// Signatures of records that a server keeps: docs/dev/cache-security.md.
 #include "tests/unit/jit/cache/keys.hpp"
 #include "tests/unit/jit/remote/remote_machine.hpp"
 #include "tests/unit/jit/remote/servers.hpp"
