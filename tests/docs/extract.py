@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a program from a document's C++ blocks: extract.py DOCUMENT PROGRAM FOLDER
+"""Makes a program from the C++ blocks of documents: extract.py PROGRAM FOLDER DOCUMENT…
 
 A block with a main() becomes a separate program. The other blocks of a section follow each other in
 one function, which has `runtime`, `device` and `stream` as parameters: see snippets.hpp.
@@ -35,10 +35,13 @@ UNREAD = "this comment or block isn't read; tests/docs/extract.py says how to wr
 
 
 class Document:
-    def __init__(self, path, folder):
+    def __init__(self, path, folder, earlier=None):
+        """With `earlier`, the program is that of the earlier document and of this one."""
         self.path, self.folder = path, folder
         self.text = path.read_text(encoding="utf-8")
-        self.includes, self.functions, self.runs = [], [], []
+        self.includes, self.functions, self.runs = (
+            (earlier.includes, earlier.functions, earlier.runs) if earlier else ([], [], []))
+        self.runs_before = len(self.runs)
         self.section, self.parts = "the beginning", []
 
     def fail(self, at, what):
@@ -104,7 +107,7 @@ class Document:
         if suspect := SUSPECT.search(self.text, seen):
             self.fail(suspect.start(), UNREAD)
         self.end_section()
-        if not self.runs:
+        if len(self.runs) == self.runs_before:
             self.fail(0, "there is no C++ block")
 
     def program(self):
@@ -118,10 +121,12 @@ class Document:
 
 
 def main():
-    document, program, folder = (Path(argument) for argument in sys.argv[1:])
+    program, folder, *documents = (Path(argument) for argument in sys.argv[1:])
     folder.mkdir(parents=True, exist_ok=True)
-    made = Document(document, folder)
-    made.read()
+    made = None
+    for document in documents:
+        made = Document(document, folder, made)
+        made.read()
     program.write_text(made.program(), encoding="utf-8")
 
 

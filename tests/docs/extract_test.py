@@ -41,6 +41,19 @@ class Extract(unittest.TestCase):
         self.assertLess(made.index("int a = 1;"), made.index("check(a == 1);"))
         self.assertLess(made.index("#include <set>"), made.index("int a = 1;"))
 
+    def test_documents_share_a_program(self):
+        (self.root / "a.md").write_text("```cpp\nint a;\n```\n", encoding="utf-8")
+        (self.root / "b.md").write_text("```cpp\nint b;\n```\n", encoding="utf-8")
+        first = Document(self.root / "a.md", self.root)
+        first.read()
+        both = Document(self.root / "b.md", self.root, first)
+        both.read()
+        self.assertIn("section_0", both.program())
+        self.assertIn(f'#line 2 "{self.root}/b.md"\nint b;\n', both.program())
+        (self.root / "b.md").write_text("no code\n", encoding="utf-8")
+        with self.assertRaisesRegex(SystemExit, r"b\.md:1: "):
+            Document(self.root / "b.md", self.root, both).read()
+
     def test_marks(self):
         made = self.extract("<!-- file: a.cu -->\n```cuda\nkernel\n```\n\n"
                             "```cpp\nint a = 1;\n```\n\n"

@@ -57,7 +57,7 @@ PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"},
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
 # Third-party libraries: prefix of the include, CMake package, prefix of the targets, and name in
-# README's list of requirements.
+# the list of requirements in docs/embedding.md.
 LIBRARIES = [
     ("fmt/", "fmt", "fmt::", "{fmt}"),
     ("tl/", "tl-expected", "tl::", "tl::expected"),
@@ -210,9 +210,9 @@ def cmake_text(root, folder):
 
 
 def check_libraries(root, report_at):
-    """Checks that included libraries are linked, found by hosts and named in README."""
-    readme = root / "README.md"
-    told = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    """Checks that included libraries are linked, found by hosts and named in docs/embedding.md."""
+    page = root / "docs/embedding.md"
+    told = page.read_text(encoding="utf-8") if page.exists() else ""
     depends = set(re.findall(r"lode_depends(?:_publicly)?\((\S+?)[\s)]",
                              "\n".join(cmake_text(root, folder) for folder in ["", *COMPONENTS])))
     used = set()
@@ -256,7 +256,7 @@ def check_libraries(root, report_at):
                     report_at(path, number, f"{owner} includes {name}, but no "
                                             f"lode_depends({package}) makes hosts find it")
                 if title not in told:
-                    report_at(path, number, f"{owner} includes {name}, but README doesn't name "
+                    report_at(path, number, f"{owner} includes {name}, but {page.name} doesn't name "
                                             f"{title}")
     for _, package, _, _ in LIBRARIES:
         if package in depends - used:

@@ -32,7 +32,7 @@ class Layering(unittest.TestCase):
         self.write("tools/CMakeLists.txt", "find_package(nlohmann_json REQUIRED)\n"
                                            "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
         self.write("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\n")
-        self.write("README.md", "It takes OpenSSL.\n")
+        self.write("docs/embedding.md", "It takes OpenSSL.\n")
 
     def tearDown(self):
         self.folder.cleanup()
@@ -157,7 +157,7 @@ class Layering(unittest.TestCase):
         violations = check_layering.check(self.root)
         self.assertEqual(len(violations), 2, violations)
         self.assertIn("no lode_depends(nlohmann_json)", violations[0])
-        self.assertIn("README doesn't name nlohmann/json", violations[1])
+        self.assertIn("embedding.md doesn't name nlohmann/json", violations[1])
 
     def test_an_outsider_finds_its_own_libraries(self):
         self.write("bench/CMakeLists.txt", "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
