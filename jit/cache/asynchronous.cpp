@@ -43,14 +43,12 @@ struct CachedCompiler::State::Job {
 CachedCompiler::State::PendingImage CachedCompiler::State::compile_async(
     CompileRequest request, RequestCompletion complete) {
     auto pending = std::make_shared<detail::PendingState<CachedImage>>();
-    RequestContext context = new_request(request.limits);
+    RequestContext context = new_request(request.source.name(), request.arch);
     context.is_asynchronous = true;
     context.stop = pending->stop_token();
     const auto job =
         std::make_shared<Job>(std::move(request), std::move(complete), std::move(context), pending);
-    tell(job->context, {.kind = CompileEvent::Kind::queued,
-                        .source = job->request.source.name(),
-                        .arch = job->request.arch});
+    tell(job->context, {.kind = CompileEvent::Kind::queued});
     tasks_.post(TaskQueue::Lane::quick, [self = shared_from_this(), job] { self->begin(job); });
     return pending;
 }
@@ -60,8 +58,10 @@ void CachedCompiler::State::begin(const std::shared_ptr<Job>& job) {
     CompileRequest& request = job->request;
     if (job->is_given_up(*this)) return end(*job, fail_cancelled(request.source.name()), false);
     if (job->complete) {
-        if (auto done = job->complete(request); !done)
-            return end(*job, tl::unexpected<Error>(std::move(done).error()), false);
+        auto done = job->complete(request);
+        job->context.source = request.source.name();
+        job->context.arch = request.arch;
+        if (!done) return end(*job, tl::unexpected<Error>(std::move(done).error()), false);
     }
     std::optional<CachedImage> hit;
     std::optional<Digest> key;
@@ -88,12 +88,10 @@ public:
     Leader& operator=(const Leader&) = delete;
 
     void run() {
-        const CompileRequest& asked = job_->request;
         bool shared = false;
         auto answer = job_->is_given_up(*state_)
-                          ? Result<CachedImage>(fail_cancelled(asked.source.name()))
-                          : state_->request(asked.source, asked.arch, asked.options,
-                                            asked.name_expressions, job_->context, shared);
+                          ? Result<CachedImage>(fail_cancelled(job_->context.source))
+                          : state_->answer(job_->request, job_->context, shared);
         // If this request was given up, the others weren't: the next one leads.
         if (answer || answer.error().code != Errc::cancelled) {
             for (const auto& follower : take_followers())
@@ -143,22 +141,19 @@ void CachedCompiler::State::lead_or_follow(const std::shared_ptr<Job>& job,
 }
 
 void CachedCompiler::State::end(const Job& job, Result<CachedImage> answer, bool shared) {
-    const auto& [source, arch, options, names, limits] = job.request;
-    auto finished = finish(job.context, source.name(), arch, std::move(answer), shared);
-    if (finished && recorder_) recorder_->record(source, arch, options, names, *finished);
+    auto finished = finish(job.context, std::move(answer), shared);
+    if (finished && recorder_) recorder_->record(job.request, *finished);
     job.pending->complete(std::move(finished));
 }
 
-void CachedCompiler::State::prepare(const CompileRequest& request,
+void CachedCompiler::State::prepare(CompileRequest request,
                                     const std::function<void(const PreparedRequest&)>& use) {
-    const auto text = request.source.read();
+    auto code = request.source.read();
     const auto compiler = identity_.get();
-    if (!text || !compiler || request.source.language() == Source::Language::ptx) return;
-    const Source pinned = request.source.pinned(*text);
-    const auto prepared =
-        prepare(pinned, *text, request.arch, request.options, request.name_expressions, **compiler);
-    if (prepared && cache::uncacheable_reason(prepared->request(**compiler)).empty())
-        use(*prepared);
+    if (!code || !compiler || request.source.language() == Source::Language::ptx) return;
+    request.source = request.source.pinned(*std::move(code));
+    const auto prepared = prepare(request, **compiler);
+    if (prepared && cache::uncacheable_reason(request).empty()) use(*prepared);
 }
 
 bool CachedCompiler::State::is_current(const CompileRequest& request, const Digest& key) {
@@ -174,9 +169,8 @@ bool CachedCompiler::State::is_current(const CompileRequest& request, const Dige
 }
 
 Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
-    const CompileRequest& request) {
-    LODE_TRY_ASSIGN(const CachedImage answer, compile(request.source, request.arch, request.options,
-                                                      request.name_expressions, request.limits));
+    CompileRequest request) {
+    LODE_TRY_ASSIGN(const CachedImage answer, compile(request));
     std::vector<std::filesystem::path> files;
     if (request.source.is_file()) {
         std::error_code problem;
@@ -185,12 +179,12 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     }
     if (request.source.language() == Source::Language::ptx) return files;
     std::optional<std::vector<std::filesystem::path>> headers;
-    prepare(request,
+    prepare(std::move(request),
             [&](const PreparedRequest& prepared) { headers = lookup_.headers_of(prepared); });
     if (!headers) {
         return fail(
             Errc::not_supported,
-            fmt::format("The files that '{}' depends on aren't known: {}.", request.source.name(),
+            fmt::format("The files that '{}' depends on aren't known: {}.", answer.report.source,
                         answer.report.not_kept.empty() ? "one of them has just changed"
                                                        : answer.report.not_kept));
     }

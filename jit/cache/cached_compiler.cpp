@@ -37,10 +37,10 @@ std::shared_ptr<const Image> renamed(const std::shared_ptr<const Image>& image,
     return copy;
 }
 
-CompileReport report_of(const Source& source, const Arch& arch) {
+CompileReport report_of(const CompileRequest& request) {
     CompileReport report;
-    report.source = source.name();
-    report.arch = arch;
+    report.source = request.source.name();
+    report.arch = request.arch;
     return report;
 }
 
@@ -90,12 +90,12 @@ Result<CompilerInfo> CachedCompiler::info() const {
 Result<CachedImage> CachedCompiler::compile(const Source& source, const Arch& arch,
                                             const CompileOptions& options,
                                             std::span<const std::string> name_expressions) const {
-    return state_->compile(source, arch, options, name_expressions);
+    return state_->compile(
+        {source, arch, options, {name_expressions.begin(), name_expressions.end()}});
 }
 
 Result<CachedImage> CachedCompiler::compile(const CompileRequest& request) const {
-    return state_->compile(request.source, request.arch, request.options, request.name_expressions,
-                           request.limits);
+    return state_->compile(request);
 }
 
 Pending<CachedImage> CachedCompiler::compile_async(CompileRequest request) const {
@@ -120,7 +120,8 @@ bool CachedCompiler::is_current(const CompileRequest& request, const Digest& key
 Result<CacheExplanation> CachedCompiler::explain(
     const Source& source, const Arch& arch, const CompileOptions& options,
     std::span<const std::string> name_expressions) const {
-    return state_->explain(source, arch, options, name_expressions);
+    return state_->explain(
+        {source, arch, options, {name_expressions.begin(), name_expressions.end()}});
 }
 
 void CachedCompiler::discard(const CachedImage& refused) const {
@@ -152,54 +153,45 @@ Result<CompilerInfo> CachedCompiler::State::info() {
     return compiler->info();
 }
 
-Result<CachedImage> CachedCompiler::State::compile(const Source& source, const Arch& arch,
-                                                   const CompileOptions& options,
-                                                   std::span<const std::string> names,
-                                                   const CompileLimits& limits) {
+Result<CachedImage> CachedCompiler::State::compile(CompileRequest request) {
     const ProcessUse use;
     if (!use) return fail_at_process_end();
     const cache::NvtxRange range("lode::CachedCompiler::compile");
-    const RequestContext context = new_request(limits);
+    const RequestContext context = new_request(request.source.name(), request.arch);
     bool shared = false;
-    auto asked = request(source, arch, options, names, context, shared);
-    auto answer = finish(context, source.name(), arch, std::move(asked), shared);
-    if (answer && recorder_) recorder_->record(source, arch, options, names, *answer);
-    return answer;
+    auto answered = answer(request, context, shared);
+    auto result = finish(context, std::move(answered), shared);
+    if (result && recorder_) recorder_->record(request, *result);
+    return result;
 }
 
-Result<CachedImage> CachedCompiler::State::request(const Source& source, const Arch& arch,
-                                                   const CompileOptions& options,
-                                                   std::span<const std::string> names,
-                                                   const RequestContext& context, bool& shared) {
-    auto read = source.read();
-    if (!read) {
+Result<CachedImage> CachedCompiler::State::answer(CompileRequest& request,
+                                                  const RequestContext& context, bool& shared) {
+    auto code = request.source.read();
+    if (!code) {
         // The compiler reports the error: invalid options come before an unreadable source.
-        if (this->options().policy == JitPolicy::forbid)
-            return tl::unexpected(std::move(read).error());
-        return compile_uncached(source, arch, options, names, {MissReason::unreadable_source},
-                                context);
+        if (options().policy == JitPolicy::forbid) return tl::unexpected(std::move(code).error());
+        return compile_uncached(request, {MissReason::unreadable_source}, context);
     }
-    const std::string text = *std::move(read);
-    const Source pinned = source.pinned(text);
-    if (source.language() == Source::Language::ptx)
-        return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source}, context);
+    request.source = request.source.pinned(*std::move(code));
+    if (request.source.language() == Source::Language::ptx)
+        return compile_uncached(request, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    prepare(pinned, text, arch, options, names, *compiler));
-    if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
+    LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
+    if (std::string why = cache::uncacheable_reason(request); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
-        LODE_TRY(permit(source, arch, miss, std::nullopt));
-        return compile_uncached(pinned, arch, options, names, miss, context, prepared.source_files);
+        LODE_TRY(permit(context, miss, std::nullopt));
+        return compile_uncached(request, miss, context, prepared.source_files);
     }
     const auto gives_up = [&]() -> std::optional<Error> {
         const bool is_given_up =
             context.is_asynchronous && (tasks_.is_stopping() || context.stop.stop_requested());
         if (!is_given_up && !is_process_ending()) return std::nullopt;
-        return fail_cancelled(source.name()).value();
+        return fail_cancelled(context.source).value();
     };
     shared = true;
     return flights_.run(
-        prepared.flight_key(context.limits),
+        prepared.flight_key(request.limits),
         [&](std::function<bool()> is_awaited) {
             shared = false;
             return answer(prepared, context, std::move(is_awaited));
@@ -222,17 +214,13 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
     }
     if (auto hit = look_up_remote(request)) return *std::move(hit);
     count_remote_miss();
-    LODE_TRY(permit(request.source, request.arch, miss, request.key.digest));
-    const CompileControl control = control_of(context, request.source, request.arch,
-                                              request.key.digest, std::move(is_awaited));
-    if (control.is_stopped()) return fail_cancelled(request.source.name());
-    tell(context, {.kind = CompileEvent::Kind::started,
-                   .source = request.source.name(),
-                   .arch = request.arch,
-                   .key = request.key.digest});
+    LODE_TRY(permit(context, miss, request.key.digest));
+    const CompileControl control = control_of(context, request.key.digest, std::move(is_awaited));
+    if (control.is_stopped()) return fail_cancelled(context.source);
+    tell(context, {.kind = CompileEvent::Kind::started, .key = request.key.digest});
     return make_once(
         {.key = request.key.digest,
-         .name = request.source.name(),
+         .name = context.source,
          .look_up =
              [&] {
                  CacheMiss ignored;
@@ -266,21 +254,21 @@ CachedImage CachedCompiler::State::answer_of(cache::Hit hit, const PreparedReque
     if (hit.renewed) publisher_.publish_headers(request, *std::move(hit.renewed), when);
     const double saved = hit.kept.compile_ms;
     storage_.counters.saved_microseconds += static_cast<std::uint64_t>(std::max(saved, 0.0) * 1e3);
-    CachedImage answer{renamed(hit.kept.image, request.source.name()),
-                       report_of(request.source, request.arch)};
+    CachedImage answer{renamed(hit.kept.image, request.request.source.name()),
+                       report_of(request.request)};
     answer.report.tier = hit.tier;
     answer.report.key = hit.key;
     answer.report.saved_milliseconds = saved;
     return answer;
 }
 
-Status CachedCompiler::State::permit(const Source& source, const Arch& arch, const CacheMiss& miss,
+Status CachedCompiler::State::permit(const RequestContext& context, const CacheMiss& miss,
                                      const std::optional<Digest>& key) {
     const JitPolicy policy = options().policy;
     if (policy == JitPolicy::allow) return {};
-    const std::string what =
-        fmt::format("'{}' for {} isn't in the cache ({}{})", source.name(), arch.to_string(),
-                    miss.to_string(), key ? fmt::format("; key {}", key->to_hex()) : "");
+    const std::string what = fmt::format("'{}' for {} isn't in the cache ({}{})", context.source,
+                                         context.arch.to_string(), miss.to_string(),
+                                         key ? fmt::format("; key {}", key->to_hex()) : "");
     if (policy == JitPolicy::warn) {
         options().log.write(LogLevel::warning, what + " and is compiled now.");
         return {};
@@ -299,8 +287,9 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     count_miss(storage_.counters, miss.reason);
     CompileFiles files;
     const auto start = Clock::now();
-    auto outcome = backend_->compile({request.source, request.arch, request.options, request.names,
-                                      control, files, request.source_files});
+    auto outcome = backend_->compile(
+        request.request,
+        {.files = &files, .control = &control, .source_files = request.source_files});
     const double spent = cache::milliseconds_since(start);
     if (!outcome) {
         ++storage_.counters.failures;
@@ -309,7 +298,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     }
     ++storage_.counters.compilations;
     const auto image = std::make_shared<const Image>(*std::move(outcome));
-    CachedImage result{image, report_of(request.source, request.arch)};
+    CachedImage result{image, report_of(request.request)};
     result.report.miss = std::move(miss);
 
     const auto compiler = identity_.get();
@@ -332,21 +321,20 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     return result;
 }
 
-Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source, const Arch& arch,
-                                                            const CompileOptions& options,
-                                                            std::span<const std::string> names,
+Result<CachedImage> CachedCompiler::State::compile_uncached(const CompileRequest& request,
                                                             CacheMiss miss,
                                                             const RequestContext& context,
                                                             const SourceFiles& source_files) {
-    const CompileControl control = control_of(context, source, arch, {}, {});
-    if (control.is_stopped()) return fail_cancelled(source.name());
-    tell(context, {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
+    const CompileControl control = control_of(context, {}, {});
+    if (control.is_stopped()) return fail_cancelled(context.source);
+    tell(context, {.kind = CompileEvent::Kind::started});
     CompileFiles files;
-    auto image = backend_->compile({source, arch, options, names, control, files, source_files});
+    auto image = backend_->compile(
+        request, {.files = &files, .control = &control, .source_files = source_files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));
     ++storage_.counters.not_kept;
-    CachedImage result{std::make_shared<const Image>(std::move(compiled)), report_of(source, arch)};
+    CachedImage result{std::make_shared<const Image>(std::move(compiled)), report_of(request)};
     result.report.not_kept = miss.to_string();
     result.report.miss = std::move(miss);
     return result;

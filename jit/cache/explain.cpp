@@ -55,20 +55,17 @@ std::string source_name(const KeyFields& fields) {
 
 }  // namespace
 
-Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, const Arch& arch,
-                                                        const CompileOptions& options,
-                                                        std::span<const std::string> names) {
+Result<CacheExplanation> CachedCompiler::State::explain(CompileRequest request) {
     const ProcessUse use;
     if (!use) return fail_at_process_end();
-    LODE_TRY_ASSIGN(const std::string text, source.read());
+    LODE_TRY_ASSIGN(std::string code, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    const Source pinned = source.pinned(text);
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    prepare(pinned, text, arch, options, names, *compiler));
+    request.source = request.source.pinned(std::move(code));
+    LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
 
     CacheExplanation explanation;
     explanation.key = prepared.key.digest;
-    if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
+    if (std::string why = cache::uncacheable_reason(request); !why.empty()) {
         explanation.miss = {MissReason::uncacheable, std::move(why)};
         return explanation;
     }

@@ -36,9 +36,9 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
     const ProcessUse use;
     if (!use) return fail_at_process_end();
     const cache::NvtxRange range("lode::CachedCompiler::link");
-    const RequestContext context = new_request({});
-    LODE_TRY_ASSIGN(const LinkerInfo info, linker.info());
     const CompileReport report = report_of_link(inputs, target);
+    const RequestContext context = new_request(report.source, target);
+    LODE_TRY_ASSIGN(const LinkerInfo info, linker.info());
     bool shared = false;
     const auto answered = [&]() -> Result<CachedImage> {
         if (std::string why = cache::uncacheable_link_reason(options); !why.empty()) {
@@ -61,7 +61,7 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
                 return fail_cancelled(report.source).value();
             });
     };
-    return finish(context, report.source, target, answered(), shared);
+    return finish(context, answered(), shared);
 }
 
 std::optional<CachedImage> CachedCompiler::State::look_up_link(const LinkRequest& request,
@@ -86,19 +86,15 @@ Result<CachedImage> CachedCompiler::State::answer_link(const LinkRequest& reques
         count_remote_miss();
         ++storage_.counters.new_requests;
     }
-    const Source named = Source::text({}, request.report.source);
-    LODE_TRY(permit(named, request.target, request.miss, request.key.digest));
-    tell(context, {.kind = CompileEvent::Kind::started,
-                   .source = request.report.source,
-                   .arch = request.target,
-                   .key = request.key.digest});
+    LODE_TRY(permit(context, request.miss, request.key.digest));
+    tell(context, {.kind = CompileEvent::Kind::started, .key = request.key.digest});
     if (!is_kept) return link_and_publish(request);
     return make_once({.key = request.key.digest,
-                      .name = request.report.source,
+                      .name = context.source,
                       .look_up = [&] { return look_up_link(request, Reach::local); },
                       .look_up_remote = [&] { return look_up_link(request, Reach::everywhere); },
                       .make = [&] { return link_and_publish(request); }},
-                     control_of(context, named, request.target, request.key.digest, {}));
+                     control_of(context, request.key.digest, {}));
 }
 
 Result<CachedImage> CachedCompiler::State::link_and_publish(const LinkRequest& request) {

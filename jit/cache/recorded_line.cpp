@@ -171,16 +171,17 @@ ObjectWriter options_json(const CompileOptions& options) {
 
 }  // namespace
 
-bool needs_working_folder(const Source& source, const CompileOptions& options) {
+bool needs_working_folder(const CompileRequest& request) {
+    const auto& [source, arch, options, names, limits] = request;
     const auto is_relative = [](const std::filesystem::path& path) { return path.is_relative(); };
     return (source.is_file() && is_relative(source.name())) ||
            std::ranges::any_of(options.include_folders, is_relative) ||
            !options.pre_includes.empty() || !options.extra_flags.empty();
 }
 
-Result<std::string> recorded_line(const Source& source, const Arch& arch,
-                                  const CompileOptions& options, std::span<const std::string> names,
+Result<std::string> recorded_line(const CompileRequest& request,
                                   const std::filesystem::path& working_folder) {
+    const auto& [source, arch, options, names, limits] = request;
     ObjectWriter out{std::string(recorded_line_start)};
     if (source.is_file()) {
         out.text("file", source.name());

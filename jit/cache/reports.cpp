@@ -63,10 +63,11 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept {
     return "unknown";
 }
 
-cache::RequestContext CachedCompiler::State::new_request(const CompileLimits& limits) {
+cache::RequestContext CachedCompiler::State::new_request(std::string source, const Arch& arch) {
     RequestContext context;
     context.number = ++requests_;
-    context.limits = limits;
+    context.source = std::move(source);
+    context.arch = arch;
     return context;
 }
 
@@ -74,18 +75,16 @@ void CachedCompiler::State::tell(const RequestContext& context, CompileEvent eve
     const auto& hook = options().events;
     if (!hook) return;
     event.request = context.number;
+    event.source = context.source;
+    event.arch = context.arch;
     event.milliseconds = context.milliseconds();
     hook(event);
 }
 
 Result<CachedImage> CachedCompiler::State::finish(const RequestContext& context,
-                                                  std::string_view source, const Arch& arch,
                                                   Result<CachedImage> answer, bool shared) {
     if (!answer) {
-        tell(context, {.kind = CompileEvent::Kind::failed,
-                       .source = source,
-                       .arch = arch,
-                       .error = &answer.error()});
+        tell(context, {.kind = CompileEvent::Kind::failed, .error = &answer.error()});
         return answer;
     }
     CompileReport& report = answer->report;
@@ -93,19 +92,14 @@ Result<CachedImage> CachedCompiler::State::finish(const RequestContext& context,
     report.shared = shared;
     if (shared) ++storage_.counters.shared;
     tell(context, {.kind = report.hit() ? CompileEvent::Kind::hit : CompileEvent::Kind::done,
-                   .source = source,
-                   .arch = arch,
                    .key = report.key,
                    .report = &report});
     return answer;
 }
 
-CompileControl CachedCompiler::State::control_of(const RequestContext& context,
-                                                 const Source& source, const Arch& arch,
-                                                 const Digest& key,
+CompileControl CachedCompiler::State::control_of(const RequestContext& context, const Digest& key,
                                                  std::function<bool()> is_awaited) const {
     CompileControl control;
-    control.limits = context.limits;
     control.prefers_worker = context.is_asynchronous;
     if (context.is_asynchronous) {
         control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited),
@@ -116,12 +110,8 @@ CompileControl CachedCompiler::State::control_of(const RequestContext& context,
         };
     }
     if (options().events) {
-        control.on_phase = [this, &context, &source, arch, key](CompilePhase phase) {
-            tell(context, {.kind = CompileEvent::Kind::phase,
-                           .source = source.name(),
-                           .arch = arch,
-                           .key = key,
-                           .phase = phase});
+        control.on_phase = [this, &context, key](CompilePhase phase) {
+            tell(context, {.kind = CompileEvent::Kind::phase, .key = key, .phase = phase});
         };
     }
     return control;

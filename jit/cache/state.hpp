@@ -26,7 +26,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace LODE_NAMESPACE {
@@ -40,17 +39,11 @@ public:
                         const cache::FileOperations& operations = cache::FileOperations::system());
 
     [[nodiscard]] Result<CompilerInfo> info();
-    [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,
-                                              const CompileOptions& options,
-                                              std::span<const std::string> names,
-                                              const CompileLimits& limits = {});
-    [[nodiscard]] Result<CacheExplanation> explain(const Source& source, const Arch& arch,
-                                                   const CompileOptions& options,
-                                                   std::span<const std::string> names);
+    [[nodiscard]] Result<CachedImage> compile(CompileRequest request);
+    [[nodiscard]] Result<CacheExplanation> explain(CompileRequest request);
     [[nodiscard]] Result<CachedImage> link(const Linker& linker, std::span<const LinkInput> inputs,
                                            const Arch& target, const LinkOptions& options);
-    [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
-        const CompileRequest& request);
+    [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(CompileRequest request);
     [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key);
     [[nodiscard]] PrefetchReport prefetch(std::span<const CompileRequest> requests);
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
@@ -76,20 +69,17 @@ private:
     void lead_or_follow(const std::shared_ptr<Job>& job, const std::optional<Digest>& key);
     void end(const Job& job, Result<CachedImage> answer, bool shared);
 
-    [[nodiscard]] RequestContext new_request(const CompileLimits& limits);
+    [[nodiscard]] RequestContext new_request(std::string source, const Arch& arch);
     /// Calls the hook for events; fills in what all have in common.
     void tell(const RequestContext& context, CompileEvent event) const;
     /// Completes the report of an answer and tells the end of the request.
-    [[nodiscard]] Result<CachedImage> finish(const RequestContext& context, std::string_view source,
-                                             const Arch& arch, Result<CachedImage> answer,
-                                             bool shared);
+    [[nodiscard]] Result<CachedImage> finish(const RequestContext& context,
+                                             Result<CachedImage> answer, bool shared);
 
-    /// The result of compile(), before finish(). `shared` is set to true where another thread's
-    /// compilation may give the answer.
-    [[nodiscard]] Result<CachedImage> request(const Source& source, const Arch& arch,
-                                              const CompileOptions& options,
-                                              std::span<const std::string> names,
-                                              const RequestContext& context, bool& shared);
+    /// The result of compile(), before finish(). Reads the source. `shared` is set to true where
+    /// another thread's compilation may give the answer.
+    [[nodiscard]] Result<CachedImage> answer(CompileRequest& request, const RequestContext& context,
+                                             bool& shared);
     [[nodiscard]] Result<CachedImage> answer(const PreparedRequest& request,
                                              const RequestContext& context,
                                              std::function<bool()> is_awaited);
@@ -99,18 +89,14 @@ private:
     /// The same from the remote cache, which look_up() doesn't ask.
     [[nodiscard]] std::optional<CachedImage> look_up_remote(const PreparedRequest& request);
     [[nodiscard]] CachedImage answer_of(cache::Hit hit, const PreparedRequest& request);
-    /// cache::prepare() with this compiler's options; `source` is pinned to `text`.
-    [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
-                                                  const Arch& arch, const CompileOptions& options,
-                                                  std::span<const std::string> names,
+    /// cache::prepare() with this compiler's options.
+    [[nodiscard]] Result<PreparedRequest> prepare(const CompileRequest& request,
                                                   const cache::KnownCompiler& compiler) {
-        return cache::prepare(source, text, arch, options, names, compiler,
-                              this->options().workers.jail,
-                              source_store_.make(source, text, options));
+        return cache::prepare(request, compiler, options().workers.jail,
+                              source_store_.make(request));
     }
-    /// Calls `use` with the request unless it has an error or can't be cached.
-    void prepare(const CompileRequest& request,
-                 const std::function<void(const PreparedRequest&)>& use);
+    /// Reads the source, and calls `use` unless the request has an error or can't be cached.
+    void prepare(CompileRequest request, const std::function<void(const PreparedRequest&)>& use);
     /// What link() is asked to do. An empty key text means that the result isn't kept, for the
     /// reason in `miss`; `report` names the request.
     struct LinkRequest {
@@ -129,11 +115,10 @@ private:
                                                           cache::Reach reach);
     [[nodiscard]] Result<CachedImage> link_and_publish(const LinkRequest& request);
     /// Whether JitPolicy allows a miss to be compiled.
-    [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss,
+    [[nodiscard]] Status permit(const RequestContext& context, const CacheMiss& miss,
                                 const std::optional<Digest>& key);
-    /// What the compiler is told: the request's limits, when to stop, and where its phases go.
-    [[nodiscard]] CompileControl control_of(const RequestContext& context, const Source& source,
-                                            const Arch& arch, const Digest& key,
+    /// What the compiler is told: when to stop, and where its phases go.
+    [[nodiscard]] CompileControl control_of(const RequestContext& context, const Digest& key,
                                             std::function<bool()> is_awaited) const;
     /// Work that several processes or machines may want to do at the same time.
     struct SharedWork {
@@ -154,9 +139,7 @@ private:
     [[nodiscard]] Result<CachedImage> compile_and_publish(const PreparedRequest& request,
                                                           CacheMiss miss,
                                                           const CompileControl& control);
-    [[nodiscard]] Result<CachedImage> compile_uncached(const Source& source, const Arch& arch,
-                                                       const CompileOptions& options,
-                                                       std::span<const std::string> names,
+    [[nodiscard]] Result<CachedImage> compile_uncached(const CompileRequest& request,
                                                        CacheMiss miss,
                                                        const RequestContext& context,
                                                        const SourceFiles& source_files = {});
