@@ -230,7 +230,7 @@ void write(ByteWriter& out, const CompilerProperties& properties) {
     out.number(std::int32_t{info.version_minor});
     out.text(info.build);
     out.text(info.path.native());
-    MemberWriter{out}(info.include_folders);
+    MemberWriter{out}.put(info.include_folders);
     out.count(info.supported.size());
     for (const auto cc : info.supported)
         out.number(std::int32_t{cc.number()});
@@ -244,7 +244,7 @@ CompilerProperties read_properties(ByteReader& in) {
     info.version_minor = in.number<std::int32_t>();
     info.build = in.text();
     info.path = in.text();
-    MemberReader{in}(info.include_folders);
+    MemberReader{in}.take(info.include_folders);
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
     info.search_attempts = read_texts(in);
@@ -255,7 +255,7 @@ CompilerProperties read_properties(ByteReader& in) {
 void write(ByteWriter& out, const LinkTask& link) {
     out.text(link.search.library.native());
     out.number(std::int32_t{link.search.driver_version});
-    MemberWriter{out}(link.search.folders);
+    MemberWriter{out}.put(link.search.folders);
     out.count(link.inputs.size());
     for (const auto& input : link.inputs) {
         out.number(static_cast<std::uint8_t>(input.kind));
@@ -267,13 +267,13 @@ void write(ByteWriter& out, const LinkTask& link) {
         symbols.kernels = input.kernels;
         out.long_text(as_text(format_symbols(symbols)));
     }
-    for_each_member(link.options, MemberWriter{out});
+    each_field(link.options, MemberWriter{out});
 }
 std::optional<LinkTask> read_link(ByteReader& in) {
     LinkTask link;
     link.search.library = in.text();
     link.search.driver_version = in.number<std::int32_t>();
-    MemberReader{in}(link.search.folders);
+    MemberReader{in}.take(link.search.folders);
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
         LinkInput input;
         input.kind = in.enumerator(LinkInput::Kind::archive);
@@ -286,7 +286,7 @@ std::optional<LinkTask> read_link(ByteReader& in) {
         input.kernels = std::move(symbols.kernels);
         link.inputs.push_back(std::move(input));
     }
-    for_each_member(link.options, MemberReader{in});
+    each_field(link.options, MemberReader{in});
     return link;
 }
 
@@ -336,7 +336,7 @@ Bytes format_request(const Request& request) {
     write(out, request.environment);
     write(out, compilation.source);
     out.text(compilation.arch.to_string());
-    for_each_member(compilation.options, MemberWriter{out});
+    each_field(compilation.options, MemberWriter{out});
     write(out, compilation.name_expressions);
     write(out, request.pch);
     out.text(request.source_files.source);
@@ -357,7 +357,7 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                     .compilation = {read_source(in), {}}};
     CompileRequest& compilation = request.compilation;
     const auto arch = Arch::parse(in.text());
-    for_each_member(compilation.options, MemberReader{in});
+    each_field(compilation.options, MemberReader{in});
     compilation.name_expressions = read_texts(in);
     request.pch = read_pch(in);
     request.source_files.source = in.text();

@@ -43,8 +43,8 @@ FOLDERS = {
 }
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
-          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/shims.hpp",
-          "jit/text_words.hpp", "runtime/device_checks.hpp",
+          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/options_fields.hpp",
+          "jit/options_text.hpp", "jit/shims.hpp", "jit/text_words.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
           "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.
@@ -67,6 +67,8 @@ LIBRARIES = [
     ("CLI/", "CLI11", "CLI11::", "CLI11"),
     ("seccomp.h", "PkgConfig", "PkgConfig::seccomp", "libseccomp"),
 ]
+# Libraries of headers alone: the component itself finds them, and hosts don't need them.
+HEADERS_ALONE = {"nlohmann_json"}
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
 # that the build leaves out.
 OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp", "curl/curl.h", "hiredis/hiredis.h",
@@ -246,13 +248,14 @@ def check_libraries(root, report_at):
                 if target not in links:
                     report_at(path, number, f"{owner} includes {name} but doesn't link the {target} "
                                             "target")
-                if owner not in COMPONENTS:
+                if owner not in COMPONENTS or package in HEADERS_ALONE:
                     if package not in depends and f"find_package({package}" not in links:
                         report_at(path, number, f"{owner} includes {name} but doesn't find the package "
                                                 f"{package}")
-                    continue
+                    if owner not in COMPONENTS:
+                        continue
                 used.add(package)
-                if package not in depends:
+                if package not in depends | HEADERS_ALONE:
                     report_at(path, number, f"{owner} includes {name}, but no "
                                             f"lode_depends({package}) makes hosts find it")
                 if title not in told:

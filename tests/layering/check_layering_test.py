@@ -152,12 +152,21 @@ class Layering(unittest.TestCase):
                           "doesn't link the OpenSSL:: target")
 
     def test_a_host_finds_and_reads_of_the_libraries_of_components(self):
-        self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
-        self.write("jit/x.cpp", "#include <nlohmann/json.hpp>\n")
+        self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE zstd::libzstd_shared)\n")
+        self.write("jit/x.cpp", "#include <zstd.h>\n")
         violations = check_layering.check(self.root)
         self.assertEqual(len(violations), 2, violations)
-        self.assertIn("no lode_depends(nlohmann_json)", violations[0])
-        self.assertIn("README doesn't name nlohmann/json", violations[1])
+        self.assertIn("no lode_depends(zstd)", violations[0])
+        self.assertIn("README doesn't name zstd", violations[1])
+
+    def test_a_component_finds_a_library_of_headers_alone_itself(self):
+        self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
+        self.write("README.md", "It takes OpenSSL and nlohmann/json.\n")
+        self.assert_found("jit/x.cpp", "#include <nlohmann/json.hpp>\n", "jit/x.cpp:1",
+                          "doesn't find the package nlohmann_json")
+        self.write("jit/CMakeLists.txt", "find_package(nlohmann_json REQUIRED)\n"
+                                         "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
+        self.assertEqual(check_layering.check(self.root), [])
 
     def test_an_outsider_finds_its_own_libraries(self):
         self.write("bench/CMakeLists.txt", "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
