@@ -20,7 +20,8 @@ COMPONENTS = {
     "c": {"base", "jit", "runtime"},
 }
 # The other folders of its component that a folder may include. A file belongs to the deepest folder
-# named here; files in unnamed folders may include everything of their component.
+# named here; files in unnamed folders may include everything of their component. "jit" has the
+# files of jit that are in none of its folders.
 FOLDERS = {
     "emulator/memory": set(),
     "emulator/devices": set(),
@@ -30,6 +31,9 @@ FOLDERS = {
     "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/isa",
                         "emulator/memory"},
     "emulator/toolkit": {"emulator/decode", "emulator/driver"},
+    "jit": {"jit/files", "jit/nvrtc", "jit/pch", "jit/worker"},
+    "jit/cache": {"jit", "jit/files", "jit/headers", "jit/nvrtc", "jit/pch", "jit/remote",
+                  "jit/store", "jit/worker"},
     "jit/files": set(),
     "jit/nvrtc": {"jit/files"},
     "jit/pch": {"jit/nvrtc", "jit/files", "jit/headers", "jit/store"},
@@ -133,7 +137,7 @@ def check_public_header(path, component, report):
 def folder_of(name):
     """Returns the deepest folder in FOLDERS that contains a file, or None."""
     parts = name.split("/")
-    for count in range(len(parts) - 1, 1, -1):
+    for count in range(len(parts) - 1, 0, -1):
         if "/".join(parts[:count]) in FOLDERS:
             return "/".join(parts[:count])
     return None
