@@ -4,9 +4,9 @@
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
 #include "base/try.hpp"
+#include "jit/compilation.hpp"
 #include "jit/compile_control.hpp"
 #include "jit/compile_failure.hpp"
-#include "jit/compile_job.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
@@ -82,9 +82,9 @@ Status check_include_folders(const CompileOptions& options) {
 }
 
 /// All flags of one compilation.
-Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
-                                                const CompileOptions& options,
-                                                const MemoryHeaders& headers) {
+Result<std::vector<std::string>> assemble_flags(const Compilation& job, const Arch& arch) {
+    const auto& [nvrtc, request, headers, files, written, should_stop] = job;
+    const CompileOptions& options = request.options;
     auto flags = machine_flags(nvrtc, arch);
     // NVRTC 12.0 refuses a flag that is given twice.
     const auto is_int128 = [](std::string_view flag) { return flag.ends_with("-device-int128"); };
@@ -102,16 +102,16 @@ Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const
 }
 
 /// The headers in memory: the user's and lode's own.
-MemoryHeaders assemble_headers(const Source& source, const CompileOptions& options,
-                               CompileFiles& files, const SourceFiles& written) {
+MemoryHeaders assemble_headers(const CompileRequest& request, CompileFiles& files,
+                               const SourceFiles& written) {
     std::vector<HeaderView> own;
-    if (options.toolkit_headers) own = shims_for(source, options, files.shims);
-    return {options.headers, own, files.is_watched, written.headers};
+    if (request.options.toolkit_headers) own = shims_for(request, files.shims);
+    return {request.options.headers, own, files.is_watched, written.headers};
 }
 
 /// The folders that the disk doesn't have. To the compiler those with the texts of line information
 /// are empty: it would put the files' times into the code.
-std::vector<VirtualFolder> virtual_folders(const Job& job) {
+std::vector<VirtualFolder> virtual_folders(const Compilation& job) {
     auto folders = job.headers.folders();
     const auto hide = [&](std::string_view folder) {
         if (!folder.empty()) folders.emplace_back(folder.substr(1), VirtualFiles());
@@ -125,13 +125,13 @@ std::vector<VirtualFolder> virtual_folders(const Job& job) {
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
 /// that doesn't exist. A #line directive has its own name or that of its file in SourceFiles.
 /// (--no-source-include would keep headers from including their neighbours.)
-Result<NvrtcProgram> make_program(const Job& job) {
+Result<NvrtcProgram> make_program(const Compilation& job) {
     const auto& table = job.nvrtc.table();
-    const auto name = program_name(job.source);
-    if (!job.source.folder().empty() && job.written.source.empty())
-        return NvrtcProgram::create(table, job.code, name, job.headers.literal());
-    const auto code =
-        fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.line_name()), job.code);
+    const auto name = program_name(job.request.source);
+    if (!job.request.source.folder().empty() && job.written.source.empty())
+        return NvrtcProgram::create(table, job.request.source.code(), name, job.headers.literal());
+    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.line_name()),
+                                  job.request.source.code());
     return NvrtcProgram::create(table, code, name, job.headers.literal());
 }
 
@@ -142,9 +142,9 @@ struct Outcome {
     std::string log;
 };
 
-Result<Outcome> run(const Job& job, NvrtcProgram program, std::span<const std::string> flags,
-                    PchFile* pch = nullptr) {
-    for (const auto& name : job.names) {
+Result<Outcome> run(const Compilation& job, NvrtcProgram program,
+                    std::span<const std::string> flags, PchFile* pch = nullptr) {
+    for (const auto& name : job.request.name_expressions) {
         LODE_TRY(program.add_name(name));
     }
     const auto result = [&] {
@@ -153,19 +153,20 @@ Result<Outcome> run(const Job& job, NvrtcProgram program, std::span<const std::s
     }();
     LODE_TRY_ASSIGN(auto log, program.log());
     if (!job.written.empty())
-        log = with_given_names(std::move(log), job.written, job.source.name(), job.options.headers);
+        log = with_given_names(std::move(log), job.written, job.request.source.name(),
+                               job.request.options.headers);
     return Outcome{std::move(program), result, std::move(log)};
 }
 
 /// The outcome with a precompiled header, which the compilation uses or makes; nullopt where there
 /// is none.
-Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const std::string> flags,
-                                               PchUse pch) {
+Result<std::optional<Outcome>> run_precompiled(const Compilation& job,
+                                               std::span<const std::string> flags, PchUse pch) {
     if (pch.precompiler == nullptr || !job.files.is_watched) return std::nullopt;
-    const auto head = pch::header_prefix(job.code);
+    const auto head = pch::header_prefix(job.request.source.code());
     const auto& name = job.line_name();
-    const auto program_name = lode::program_name(job.source);
-    const auto folder = job.source.folder().native();
+    const auto program_name = lode::program_name(job.request.source);
+    const auto folder = job.request.source.folder().native();
     const auto headers = job.headers.all();
     const auto literal = job.headers.literal();
     auto plan =
@@ -173,7 +174,7 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     if (!plan) return std::nullopt;
     const auto code =
         fmt::format("{}{}{}", head, pch::head_end(name, 1 + std::ranges::count(head, '\n')),
-                    std::string_view(job.code).substr(head.size()));
+                    std::string_view(job.request.source.code()).substr(head.size()));
     LODE_TRY_ASSIGN(auto program,
                     NvrtcProgram::create(job.nvrtc.table(), code, program_name, literal));
     std::vector<std::string> all(flags.begin(), flags.end());
@@ -188,19 +189,19 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
 }
 
 /// A compilation of a job without a precompiled header.
-Result<Outcome> run_plainly(const Job& job, std::span<const std::string> flags) {
+Result<Outcome> run_plainly(const Compilation& job, std::span<const std::string> flags) {
     LODE_TRY_ASSIGN(auto program, make_program(job));
     return run(job, std::move(program), flags);
 }
 
-bool note_unit(const Job& job) {
-    return note_texts(job.files, job.code, job.options, job.names, job.nvrtc.include_folders());
+bool note_unit(const Compilation& job) {
+    return note_texts(job.files, job.request, job.nvrtc.include_folders());
 }
 
 /// The PTX of a source whose compilation fails, without name expressions and machine code; empty if
 /// there is none either.
-std::string ptx_alone(const Job& job) {
-    const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers);
+std::string ptx_alone(const Compilation& job) {
+    const auto flags = assemble_flags(job, job.request.arch.as_virtual());
     if (!flags) return {};
     const auto program = make_program(job);
     const FileAccessScope scope(job.files.compiler);
@@ -222,30 +223,30 @@ Result<std::string> read_code(const Source& source) {
     return code;
 }
 
-Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log) {
+Result<Image> collect(const Compilation& job, const NvrtcProgram& program, SplitLog log) {
     Image image;
-    image.name = job.source.name();
-    image.arch = job.arch;
-    if (job.options.lto) {
+    image.name = job.request.source.name();
+    image.arch = job.request.arch;
+    if (job.request.options.lto) {
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
-    } else if (job.options.tile != Tile::only) {
+    } else if (job.request.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
-        if (has_lines(job.options)) {
+        if (has_lines(job.request.options)) {
             if (const auto path = quoted_file_of_ptx(image.ptx); !path.empty())
                 return fail_for_quoted_path(job, path);
         }
-        if (job.arch.is_real()) {
+        if (job.request.arch.is_real()) {
             LODE_TRY_ASSIGN(image.cubin, program.cubin());
         }
     }
-    if (job.options.tile != Tile::none) {
+    if (job.request.options.tile != Tile::none) {
         LODE_TRY_ASSIGN(image.tile_ir, program.tile_ir());
     }
-    for (const auto& name : job.names) {
+    for (const auto& name : job.request.name_expressions) {
         LODE_TRY_ASSIGN(image.lowered_names[name], program.lowered_name(name));
     }
     image.kernels = kernels_of_ptx(image.ptx);
-    if (job.options.tile != Tile::only) image.resources = std::move(log.resources);
+    if (job.request.options.tile != Tile::only) image.resources = std::move(log.resources);
     image.diagnostics = parse_diagnostics(log.messages);
     image.log = std::move(log.messages);
 
@@ -256,9 +257,9 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
 }
 
 /// The image of an outcome, or why there is none.
-Result<Image> image_of(const Job& job, const Outcome& outcome) {
+Result<Image> image_of(const Compilation& job, const Outcome& outcome) {
     const auto& [program, result, raw_log] = outcome;
-    if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(job.source.name());
+    if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(job.request.source.name());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS)
         return fail_compile(job, result, std::move(log.messages), [&] { return ptx_alone(job); });
@@ -266,12 +267,13 @@ Result<Image> image_of(const Job& job, const Outcome& outcome) {
 }
 
 /// The image of a job at another time, with the same files.
-Result<Image> image_at(CompilerTime time, const Job& job, std::span<const std::string> flags) {
+Result<Image> image_at(CompilerTime time, const Compilation& job,
+                       std::span<const std::string> flags) {
     CompileFiles files;
     files.compiler = FileAccesses(job.files.compiler.record());
     files.compiler.set_virtual_folders(virtual_folders(job));
     files.compiler.give(time);
-    const Job timed = job.with(files);
+    const Compilation timed = job.with(files);
     LODE_TRY_ASSIGN(const auto outcome, run_plainly(timed, flags));
     return image_of(timed, outcome);
 }
@@ -288,13 +290,13 @@ bool is_same(const Result<Image>& a, const Result<Image>& b) {
 /// The compiler gets a constant time, unless the request itself asks for the time. Where other
 /// texts may do so, it compiles again with a time that no code can use. If that makes a difference,
 /// the result is the one at the real time.
-Result<Image> compile_here(const Job& job, PchUse pch) {
+Result<Image> compile_here(const Compilation& job, PchUse pch) {
     CompileFiles& seen = job.files;
-    LODE_TRY_ASSIGN(auto flags, assemble_flags(job.nvrtc, job.arch, job.options, job.headers));
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(job, job.request.arch));
     // With --tile-only NVRTC (13.3 to 13.5) knows the symbol of no name expression.
-    if (job.options.tile == Tile::only && !job.names.empty())
+    if (job.request.options.tile == Tile::only && !job.request.name_expressions.empty())
         std::ranges::replace(flags, "--tile-only", "--enable-tile");
-    const bool is_timed = mentions_time(job.code, job.options, job.names);
+    const bool is_timed = mentions_time(job.request);
     seen.compiler.set_virtual_folders(virtual_folders(job));
     LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, is_timed ? PchUse() : pch));
     if (!outcome || note_unit(job)) {
@@ -313,10 +315,9 @@ Result<Image> compile_here(const Job& job, PchUse pch) {
 
 }  // namespace
 
-bool note_texts(CompileFiles& files, std::string_view code, const CompileOptions& options,
-                std::span<const std::string> names,
+bool note_texts(CompileFiles& files, const CompileRequest& request,
                 std::span<const std::filesystem::path> toolkit) {
-    const TranslationUnit unit(code, options, names, files.compiler, toolkit);
+    const TranslationUnit unit(request, files.compiler, toolkit);
     files.uses_time = unit.may_use_time();
     files.may_name_files = unit.may_name_files();
     files.may_join_questions = unit.may_join_questions();
@@ -333,25 +334,25 @@ Result<Image> wrap_ptx(const Source& source) {
     return Image::from_ptx(std::move(code), source.name());
 }
 
-Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
-                           const CompileOptions& options,
-                           std::span<const std::string> name_expressions, CompileFiles* files,
-                           PchUse pch, const std::function<bool()>& should_stop,
-                           const SourceFiles& written) {
+Result<Image> compile_with(const NvrtcLibrary& nvrtc, const CompileRequest& request,
+                           const CompileContext& context) {
+    const auto& [source, arch, options, names, limits] = request;
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
     CompileFiles unwanted;
-    CompileFiles& seen = files != nullptr ? *files : unwanted;
+    CompileFiles& seen = context.files != nullptr ? *context.files : unwanted;
     seen.is_watched = nvrtc.watches_files();
-    const auto headers = assemble_headers(source, options, seen, written);
+    const auto headers = assemble_headers(request, seen, context.source_files);
     LODE_TRY(compile_flags(options));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_tile(nvrtc, options));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
-    const Job job{nvrtc,           source,  arch, options,     name_expressions,
-                  std::move(code), headers, seen, should_stop, written};
+    const CompileRequest read{source.pinned(std::move(code)), arch, options, names};
+    Compilation job{nvrtc, read, headers, seen, context.source_files};
+    if (context.control != nullptr)
+        job.should_stop = [&control = *context.control] { return control.is_stopped(); };
     Result<Image> image;
-    LODE_TRY(on_compiler_thread([&] { image = compile_here(job, pch); }));
+    LODE_TRY(on_compiler_thread([&] { image = compile_here(job, context.pch); }));
     if (count_of_foreign_compilations() > 0)
         seen.compiler_state = "other code of this process compiles with the same NVRTC";
     return image;

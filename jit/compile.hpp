@@ -1,21 +1,18 @@
 // One compilation with NVRTC: the common part of Compiler, the cache and the worker.
 #pragma once
 
+#include "jit/compile_control.hpp"
 #include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/source_files.hpp"
 
-#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace LODE_NAMESPACE {
@@ -31,7 +28,7 @@ struct PchUse {
     const pch::Settings* settings = nullptr;
 };
 
-/// What one compilation depends on besides its arguments.
+/// What one compilation depends on besides its request.
 struct CompileFiles {
     FileAccesses compiler;    ///< NVRTC's own queries.
     FileAccesses shims;       ///< lode's checks for files that replace its own headers.
@@ -44,22 +41,25 @@ struct CompileFiles {
     bool may_join_questions = false;  ///< TranslationUnit::may_join_questions()
 };
 
-/// Notes what the texts that were read say of the result. Whether a precompiled header mustn't be
-/// used: it would keep the time when it was made, and the name of the source for which.
-bool note_texts(CompileFiles& files, std::string_view code, const CompileOptions& options,
-                std::span<const std::string> names, std::span<const std::filesystem::path> toolkit);
+/// What a compilation has besides its request. Views; null for none.
+struct CompileContext {
+    CompileFiles* files = nullptr;            ///< Filled in, on failure too.
+    const CompileControl* control = nullptr;  ///< When to stop, and who is told of the progress.
+    SourceFiles source_files = {};            ///< Line information names them; they aren't read.
+    PchUse pch = {};
+};
 
-/// Compiler::compile with an NVRTC that is already open, on a compiler's thread. Thread-safe.
-/// `files` may be nullptr; it is filled in on failure too. NVRTC 12.8 and newer ask `should_stop`,
-/// if it isn't empty, at a few points of the compilation, from another thread. Line information
-/// names the files `written`, which aren't read.
-/// Errors: as Compiler::compile; cancelled.
-[[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
-                                         const Arch& arch, const CompileOptions& options,
-                                         std::span<const std::string> name_expressions = {},
-                                         CompileFiles* files = nullptr, PchUse pch = {},
-                                         const std::function<bool()>& should_stop = {},
-                                         const SourceFiles& written = {});
+/// Notes what the texts that were read say of the result of a request whose source is read. Whether
+/// a precompiled header mustn't be used: it would keep the time when it was made, and the name of
+/// the source for which.
+bool note_texts(CompileFiles& files, const CompileRequest& request,
+                std::span<const std::filesystem::path> toolkit);
+
+/// Compiler::compile with an NVRTC that is already open, on a compiler's thread. Thread-safe. NVRTC
+/// 12.8 and newer ask the control whether to stop at a few points of the compilation, from another
+/// thread. The request's limits have no effect here. Errors: as Compiler::compile; cancelled.
+[[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const CompileRequest& request,
+                                         const CompileContext& context = {});
 
 /// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
 /// in a folder that doesn't exist.

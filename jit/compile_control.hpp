@@ -1,10 +1,9 @@
-// CompileControl: what a compilation may take, when it shall stop, and whom it tells how far it is.
+// CompileControl: when a compilation shall stop, and whom it tells how far it is.
 #pragma once
 
 #include "base/process_end.hpp"
 
 #include <lode/jit/compile_report.hpp>
-#include <lode/jit/workers.hpp>
 
 #include <functional>
 
@@ -12,7 +11,6 @@ namespace LODE_NAMESPACE {
 
 /// Not part of what a compilation's result depends on. A plain value.
 struct CompileControl {
-    CompileLimits limits = {};                        ///< With a limit only in a worker.
     bool prefers_worker = false;                      ///< WorkerPolicy::automatic asks it.
     std::function<bool()> should_stop = {};           ///< Asked often; if empty, never.
     std::function<void(CompilePhase)> on_phase = {};  ///< May be empty.

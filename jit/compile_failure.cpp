@@ -35,8 +35,8 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
 }
 
 /// A hint for a missing header if NVRTC was found without a toolkit; else empty.
-std::string missing_toolkit_hint(const Job& job, std::string_view log) {
-    const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
+std::string missing_toolkit_hint(const Compilation& job, std::string_view log) {
+    const bool asked = job.request.options.toolkit_headers && job.nvrtc.include_folders().empty();
     if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
     return fmt::format(
         " lode finds no toolkit headers for the NVRTC in '{}'; install them beside it or "
@@ -45,18 +45,19 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
 }
 
 /// A hint for an included file that isn't a regular file; else empty.
-std::string irregular_file_hint(const Job& job) {
+std::string irregular_file_hint(const Compilation& job) {
     const std::string path = job.files.compiler.irregular_file();
     return path.empty() ? path
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
 /// A hint for a header with a byte order mark; else empty. lode removes only that of the source.
-std::string_view byte_order_mark_hint(const Job& job, std::span<const Diagnostic> diagnostics) {
+std::string_view byte_order_mark_hint(const Compilation& job,
+                                      std::span<const Diagnostic> diagnostics) {
     const auto is_marked = [&](const Diagnostic& diagnostic) {
         if (diagnostic.line != 1 || !diagnostic.text.starts_with("unrecognized token"))
             return false;
-        const auto& headers = job.options.headers;
+        const auto& headers = job.request.options.headers;
         const auto header = std::ranges::find(headers, diagnostic.file, &Header::name);
         const auto text =
             header != headers.end() ? header->text : read_text(diagnostic.file).value_or("");
@@ -68,14 +69,14 @@ std::string_view byte_order_mark_hint(const Job& job, std::span<const Diagnostic
 }
 
 /// A hint for tile kernels that weren't asked for; else empty.
-std::string_view tile_hint(const Job& job, std::string_view log) {
-    const bool is_about_tiles = job.options.tile == Tile::none &&
+std::string_view tile_hint(const Compilation& job, std::string_view log) {
+    const bool is_about_tiles = job.request.options.tile == Tile::none &&
                                 log.find("parsing for Tile constructs") != std::string_view::npos;
     return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
 }
 
 /// A hint for a file that untrusted source may not read; else empty.
-std::string forbidden_file_hint(const Job& job) {
+std::string forbidden_file_hint(const Compilation& job) {
     const std::string& what = job.files.compiler.forbidden();
     return what.empty() ? what : fmt::format(" Not allowed: {}.", what);
 }
@@ -86,31 +87,33 @@ bool has_lines(const CompileOptions& options) noexcept {
     return options.line_info || options.debug;
 }
 
-tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path) {
+tl::unexpected<Error> fail_for_quoted_path(const Compilation& job, std::string_view path) {
     return fail(Errc::compile_failed,
                 fmt::format("'{}' can't have line information: PTX has no way to write the double "
                             "quote in the path {}. Rename it, or compile without "
                             "CompileOptions::line_info and CompileOptions::debug.",
-                            job.source.name(), path));
+                            job.request.source.name(), path));
 }
 
-tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log,
+tl::unexpected<Error> fail_compile(const Compilation& job, nvrtcResult result, std::string log,
                                    const std::function<std::string()>& ptx_alone) {
     const auto diagnostics = parse_diagnostics(log);
     const auto& nvrtc = job.nvrtc;
     if (result == NVRTC_ERROR_COMPILATION) {
-        if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
-            return fail_for_names(wrong, kernel_names(job.code, ptx_alone()), diagnostics,
-                                  job.source.name(), std::move(log));
+        if (const auto wrong = wrong_names(job.request.name_expressions, diagnostics);
+            !wrong.empty()) {
+            return fail_for_names(wrong, kernel_names(job.request.source.code(), ptx_alone()),
+                                  diagnostics, job.request.source.name(), std::move(log));
         }
-        if (has_lines(job.options) && log.find("Parsing error near") != std::string::npos) {
+        if (has_lines(job.request.options) && log.find("Parsing error near") != std::string::npos) {
             if (const auto path = quoted_file_of_ptx(ptx_alone()); !path.empty())
                 return fail_for_quoted_path(job, path);
         }
-        auto message = fmt::format(
-            "'{}' doesn't compile for {}: {}.{}{}{}{}{}", job.source.name(), job.arch.to_string(),
-            describe_errors(diagnostics), missing_toolkit_hint(job, log), irregular_file_hint(job),
-            forbidden_file_hint(job), byte_order_mark_hint(job, diagnostics), tile_hint(job, log));
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}{}",
+                                   job.request.source.name(), job.request.arch.to_string(),
+                                   describe_errors(diagnostics), missing_toolkit_hint(job, log),
+                                   irregular_file_hint(job), forbidden_file_hint(job),
+                                   byte_order_mark_hint(job, diagnostics), tile_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -120,12 +123,12 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
         return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
                     fmt::format("NVRTC {}.{} refuses a flag for {}: {}.{}", nvrtc.version_major(),
-                                nvrtc.version_minor(), job.arch.to_string(), shortened(what),
-                                unknown_flag_hint(what)),
+                                nvrtc.version_minor(), job.request.arch.to_string(),
+                                shortened(what), unknown_flag_hint(what)),
                     native_of(nvrtc.table(), result), std::move(log));
     }
-    auto failure =
-        fail_from_nvrtc(nvrtc.table(), result, fmt::format("Compiling '{}'", job.source.name()));
+    auto failure = fail_from_nvrtc(nvrtc.table(), result,
+                                   fmt::format("Compiling '{}'", job.request.source.name()));
     failure.value().log = std::move(log);
     return failure;
 }

@@ -1,7 +1,7 @@
 // Why a compilation failed, for people.
 #pragma once
 
-#include "jit/compile_job.hpp"
+#include "jit/compilation.hpp"
 
 #include <lode/base/error.hpp>
 
@@ -15,13 +15,14 @@ namespace LODE_NAMESPACE {
 
 /// The error of a job that ended with `result` and the log. `ptx_alone` compiles the source without
 /// name expressions and machine code, and returns an empty text if that fails, too.
-[[nodiscard]] tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result,
+[[nodiscard]] tl::unexpected<Error> fail_compile(const Compilation& job, nvrtcResult result,
                                                  std::string log,
                                                  const std::function<std::string()>& ptx_alone);
 
 [[nodiscard]] bool has_lines(const CompileOptions& options) noexcept;
 
 /// The error of a source whose line information would name `path`.
-[[nodiscard]] tl::unexpected<Error> fail_for_quoted_path(const Job& job, std::string_view path);
+[[nodiscard]] tl::unexpected<Error> fail_for_quoted_path(const Compilation& job,
+                                                         std::string_view path);
 
 }  // namespace LODE_NAMESPACE

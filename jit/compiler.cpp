@@ -30,16 +30,16 @@ Result<Image> Compiler::compile(const Source& source, const Arch& arch,
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
     const ProcessUse use;
     if (!use) return fail_at_process_end();
+    CompileRequest request{
+        source, arch, options, {name_expressions.begin(), name_expressions.end()}};
     if (leaves_traces(options)) {
-        LODE_TRY_ASSIGN(
-            worker::Answer answer,
-            worker::run_once(worker::compile_request(state_->nvrtc.environment(), source, arch,
-                                                     options, name_expressions),
-                             trace_reason));
+        auto sent = worker::request_here(std::move(request));
+        sent.nvrtc = state_->nvrtc.environment();
+        LODE_TRY_ASSIGN(worker::Answer answer, worker::run_once(sent, trace_reason));
         return std::move(answer.image);
     }
     LODE_TRY_ASSIGN(const auto nvrtc, state_->nvrtc.open());
-    return compile_with(*nvrtc, source, arch, options, name_expressions);
+    return compile_with(*nvrtc, request);
 }
 
 }  // namespace LODE_NAMESPACE

@@ -70,7 +70,7 @@ std::string set_pre_include(Options& options, std::string_view text) {
 
 std::string set_standard(Options& options, std::string_view text) {
     const auto standard = text.starts_with("c++") ? standard_of(text) : std::nullopt;
-    if (!standard) return fmt::format("is '{}' but must be c++11, c++14, c++17 or c++20", text);
+    if (!standard) return fmt::format("is '{}' but must be {}", text, alternatives(standard_names));
     options.standard = *standard;
     return {};
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -109,20 +110,6 @@ Status check_headers(const std::vector<Header>& headers) {
     return {};
 }
 
-std::string_view name_of(Standard standard) {
-    switch (standard) {
-        case Standard::cxx11:
-            return "c++11";
-        case Standard::cxx14:
-            return "c++14";
-        case Standard::cxx17:
-            return "c++17";
-        case Standard::cxx20:
-            return "c++20";
-    }
-    return "c++17";
-}
-
 /// The preset first, then the switches, so that they win by order and by NVRTC's own rule.
 void append_math(const Math& math, std::vector<std::string>& flags) {
     if (math.preset == Math::Preset::fast) flags.emplace_back("--use_fast_math");
@@ -139,12 +126,14 @@ void append_math(const Math& math, std::vector<std::string>& flags) {
 
 }  // namespace
 
+std::string alternatives(std::span<const std::string_view> names) {
+    return fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
+}
+
 std::optional<Standard> standard_of(std::string_view text) {
-    if (constexpr std::string_view prefix = "c++"; text.starts_with(prefix))
-        text.remove_prefix(prefix.size());
-    for (const auto standard : {Standard::cxx11, Standard::cxx14, Standard::cxx17, Standard::cxx20})
-        if (name_of(standard).substr(3) == text) return standard;
-    return std::nullopt;
+    constexpr std::string_view prefix = "c++";
+    return value_named<Standard>(text.starts_with(prefix) ? std::string(text)
+                                                          : fmt::format("{}{}", prefix, text));
 }
 
 Definition definition_of(std::string_view text) {
@@ -154,49 +143,54 @@ Definition definition_of(std::string_view text) {
 }
 
 Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
-    if (options.max_registers < 0 || options.max_registers > most_registers) {
+    // A new member doesn't compile until it is here. One that is no flag belongs to the key of a
+    // request (jit/cache/request_key), as headers and toolkit_headers do.
+    const auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
+                 line_info, debug, source_files, relocatable, lto, minimal, tile, toolkit_headers,
+                 extra_flags] = options;
+    if (max_registers < 0 || max_registers > most_registers) {
         return refuse(
             fmt::format("The maximum number of registers per thread ({}) is outside [0, {}].",
-                        options.max_registers, most_registers));
+                        max_registers, most_registers));
     }
-    LODE_TRY(check_headers(options.headers));
+    LODE_TRY(check_headers(headers));
 
     std::vector<std::string> flags;
-    flags.push_back(fmt::format("--std={}", name_of(options.standard)));
-    for (const auto& definition : options.definitions) {
+    flags.push_back(fmt::format("--std={}", name_of(standard)));
+    for (const auto& definition : definitions) {
         LODE_TRY(check_definition(definition));
         flags.push_back(definition.value
                             ? fmt::format("-D{}={}", definition.name, *definition.value)
                             : fmt::format("-D{}", definition.name));
     }
-    for (const auto& folder : options.include_folders) {
+    for (const auto& folder : include_folders) {
         if (!is_one_piece(folder.native())) return refuse("An include folder has no name.");
         flags.push_back("-I" + folder.native());
     }
-    for (const auto& header : options.pre_includes) {
+    for (const auto& header : pre_includes) {
         if (!is_one_piece(header)) return refuse("A pre-include has no name.");
         flags.push_back("--pre-include=" + header);
     }
-    append_math(options.math, flags);
-    if (options.max_registers > 0) {
-        flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
+    append_math(math, flags);
+    if (max_registers > 0) {
+        flags.push_back(fmt::format("--maxrregcount={}", max_registers));
     }
-    if (options.debug) {
+    if (debug) {
         flags.emplace_back("--device-debug");  // Implies --generate-line-info.
-    } else if (options.line_info) {
+    } else if (line_info) {
         flags.emplace_back("--generate-line-info");
     }
-    if (options.relocatable) flags.emplace_back("--relocatable-device-code=true");
-    if (options.lto) flags.emplace_back("--dlink-time-opt");
-    if (options.minimal) flags.emplace_back("--minimal");
-    if (options.tile != Tile::none && options.lto) {
+    if (relocatable) flags.emplace_back("--relocatable-device-code=true");
+    if (lto) flags.emplace_back("--dlink-time-opt");
+    if (minimal) flags.emplace_back("--minimal");
+    if (tile != Tile::none && lto) {
         return refuse(
             "CompileOptions::tile and CompileOptions::lto exclude each other: Tile IR can't be "
             "linked.");
     }
-    if (options.tile == Tile::enabled) flags.emplace_back("--enable-tile");
-    if (options.tile == Tile::only) flags.emplace_back("--tile-only");
-    LODE_TRY_ASSIGN(auto passed, passed_flags(options.extra_flags));
+    if (tile == Tile::enabled) flags.emplace_back("--enable-tile");
+    if (tile == Tile::only) flags.emplace_back("--tile-only");
+    LODE_TRY_ASSIGN(auto passed, passed_flags(extra_flags));
     std::ranges::move(passed, std::back_inserter(flags));
     return flags;
 }

@@ -6,10 +6,9 @@
 
 namespace LODE_NAMESPACE {
 
-std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
-                                  FileAccesses& files) {
-    std::vector<std::filesystem::path> folders = options.include_folders;
-    if (auto own = source.folder(); !own.empty()) folders.push_back(std::move(own));
+std::vector<HeaderView> shims_for(const CompileRequest& request, FileAccesses& files) {
+    std::vector<std::filesystem::path> folders = request.options.include_folders;
+    if (auto own = request.source.folder(); !own.empty()) folders.push_back(std::move(own));
 
     std::vector<HeaderView> chosen;
     const auto all = shims();
@@ -17,7 +16,7 @@ std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& op
     std::ranges::copy_if(all, std::back_inserter(chosen), [&](const HeaderView& shim) {
         const std::string_view name = shim.name;
         const auto is_it = [&](const Header& header) { return header.name == name; };
-        if (std::ranges::any_of(options.headers, is_it)) return false;
+        if (std::ranges::any_of(request.options.headers, is_it)) return false;
         // Those for Thrust stand for files of Thrust, which are there.
         if (name.find('/') != std::string_view::npos) return true;
         return std::ranges::none_of(folders, [&](const std::filesystem::path& folder) {

@@ -4,8 +4,7 @@
 #include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/program.hpp"
 
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <span>
 #include <vector>
@@ -19,7 +18,6 @@ std::span<const HeaderView> shims() noexcept;
 /// The shims for a compilation: those that the user doesn't replace with an in-memory header, or
 /// with a file in the include folders or beside the source; `files` is used to look for such files.
 /// Those in folders, which adapt a library's own files, aren't replaced by files.
-std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
-                                  FileAccesses& files);
+std::vector<HeaderView> shims_for(const CompileRequest& request, FileAccesses& files);
 
 }  // namespace LODE_NAMESPACE

@@ -42,23 +42,23 @@ bool add_macros(std::string_view text, std::vector<std::string>& words) {
 
 }  // namespace
 
-bool mentions_time(std::string_view code, const CompileOptions& options,
-                   std::span<const std::string> names) {
+bool mentions_time(const CompileRequest& request) {
+    const CompileOptions& options = request.options;
     const auto says = [](std::string_view text) {
         return std::ranges::any_of(
             time_words, [&](std::string_view word) { return has_identifier(text, word); });
     };
-    return says(code) || std::ranges::any_of(names, says) ||
+    return says(request.source.code()) || std::ranges::any_of(request.name_expressions, says) ||
            std::ranges::any_of(options.headers, says, &Header::text) ||
            std::ranges::any_of(options.definitions, [&](const Definition& definition) {
                return definition.value && says(*definition.value);
            });
 }
 
-TranslationUnit::TranslationUnit(std::string_view code, const CompileOptions& options,
-                                 std::span<const std::string> names, const FileAccesses& accesses,
+TranslationUnit::TranslationUnit(const CompileRequest& request, const FileAccesses& accesses,
                                  std::span<const std::filesystem::path> toolkit) {
-    add(code);
+    const CompileOptions& options = request.options;
+    add(request.source.code());
     for (const auto& definition : options.definitions) {
         add(definition.name);
         if (definition.value) add(*definition.value);
@@ -68,7 +68,7 @@ TranslationUnit::TranslationUnit(std::string_view code, const CompileOptions& op
     for (const auto* texts : {&options.pre_includes, &options.extra_flags})
         for (const auto& text : *texts)
             add(text);
-    for (const auto& name : names)
+    for (const auto& name : request.name_expressions)
         add(name);
     const auto appended = accesses.variables().find("NVRTC_APPEND_FLAGS");
     if (appended != accesses.variables().end() && appended->second) add(*appended->second);

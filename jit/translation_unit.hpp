@@ -7,28 +7,25 @@
 #include "jit/files/file_accesses.hpp"
 #include "jit/text_words.hpp"
 
-#include <lode/jit/options.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <filesystem>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace LODE_NAMESPACE {
 
-/// Whether a request itself mentions the time, in its source, definitions, names or headers in
-/// memory.
-[[nodiscard]] bool mentions_time(std::string_view code, const CompileOptions& options,
-                                 std::span<const std::string> names);
+/// Whether a request itself mentions the time, in its source, which is read, its definitions, names
+/// or headers in memory.
+[[nodiscard]] bool mentions_time(const CompileRequest& request);
 
 /// Views; what it is made of must outlive it.
 class TranslationUnit {
 public:
-    /// The source's code, the options, the name expressions, and the files that were read. Those
-    /// below `toolkit` are trusted not to join the compiler's macros from pieces.
-    TranslationUnit(std::string_view code, const CompileOptions& options,
-                    std::span<const std::string> names, const FileAccesses& accesses,
+    /// The texts of a request whose source is read, and the files that were read. Those below
+    /// `toolkit` are trusted not to join the compiler's macros from pieces.
+    TranslationUnit(const CompileRequest& request, const FileAccesses& accesses,
                     std::span<const std::filesystem::path> toolkit);
 
     /// Whether the time may get into the code. False is certain.

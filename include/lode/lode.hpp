@@ -19,6 +19,7 @@
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compile_report.hpp>
+#include <lode/jit/compile_request.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/fatbin_writer.hpp>
 #include <lode/jit/image_file.hpp>

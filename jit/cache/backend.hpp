@@ -2,34 +2,20 @@
 #pragma once
 
 #include "jit/compile.hpp"
-#include "jit/compile_control.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "jit/pch/settings.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
+#include <lode/jit/compile_request.hpp>
 #include <lode/jit/compiler.hpp>
-#include <lode/jit/workers.hpp>
 
 #include <filesystem>
 #include <memory>
-#include <span>
-#include <string>
+#include <vector>
 
 namespace LODE_NAMESPACE::cache {
-
-/// One compilation, and where its file accesses are recorded.
-struct CompileTask {
-    const Source& source;
-    const Arch& arch;
-    const CompileOptions& options;
-    std::span<const std::string> name_expressions;
-    const CompileControl& control;
-    /// Records everything the compiler asks of the file system and the environment, on failure too.
-    CompileFiles& files;
-    SourceFiles source_files = {};
-};
 
 /// Thread-safe except for fingerprint() and covers(). Only properties() and compile() open the
 /// compiler.
@@ -52,7 +38,9 @@ public:
         const std::filesystem::path& library) = 0;
 
     [[nodiscard]] virtual Result<CompilerProperties> properties() = 0;
-    [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
+    /// The context has files and a control.
+    [[nodiscard]] virtual Result<Image> compile(const CompileRequest& request,
+                                                const CompileContext& context) = 0;
 };
 
 /// NVRTC, searched for as by Compiler, in this process or in workers; these may use precompiled

@@ -1,6 +1,5 @@
-#include "base/process_end.hpp"
 #include "base/try.hpp"
-#include "jit/cache/state.hpp"
+#include "jit/cache/compile_pipeline.hpp"
 #include "jit/store/entry_format.hpp"
 
 #include <algorithm>
@@ -8,11 +7,8 @@
 #include <set>
 #include <utility>
 
-namespace LODE_NAMESPACE {
-
+namespace LODE_NAMESPACE::cache {
 namespace {
-
-using cache::KeyFields;
 
 /// The values of each field; several values of one name are joined.
 std::map<std::string, std::string> joined(const KeyFields& fields) {
@@ -55,20 +51,15 @@ std::string source_name(const KeyFields& fields) {
 
 }  // namespace
 
-Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, const Arch& arch,
-                                                        const CompileOptions& options,
-                                                        std::span<const std::string> names) {
-    const ProcessUse use;
-    if (!use) return fail_at_process_end();
-    LODE_TRY_ASSIGN(const std::string text, source.read());
+Result<CacheExplanation> CompilePipeline::explain(CompileRequest request) {
+    LODE_TRY_ASSIGN(std::string code, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    const Source pinned = source.pinned(text);
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    prepare(pinned, text, arch, options, names, *compiler));
+    request.source = request.source.pinned(std::move(code));
+    LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
 
     CacheExplanation explanation;
     explanation.key = prepared.key.digest;
-    if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
+    if (std::string why = uncacheable_reason(request); !why.empty()) {
         explanation.miss = {MissReason::uncacheable, std::move(why)};
         return explanation;
     }
@@ -77,24 +68,23 @@ Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, co
         explanation.key = hit->report.key;
         return explanation;
     }
-    cache::TierStack& tiers = storage_.tiers();
-    const cache::DiskTier* disk = tiers.disk();
-    const auto wanted = cache::key_fields(prepared.key.text);
+    TierStack& tiers = storage_.tiers();
+    const DiskTier* disk = tiers.disk();
+    const auto wanted = key_fields(prepared.key.text);
     if (disk == nullptr || !wanted) return explanation;
     std::optional<std::size_t> fewest;
-    LODE_TRY(disk->for_each(
-        cache::RecordKind::entry, [&](const cache::RecordKey& key, const cache::FileIdentity&) {
-            const auto entry = tiers.find<cache::Entry>(key, cache::parse_entry);
-            if (!entry) return;
-            const auto fields = cache::key_fields(entry->value.key_text);
-            if (!fields || source_name(*fields) != source_name(*wanted)) return;
-            auto differences = compare(*wanted, *fields);
-            if (fewest && *fewest <= differences.size()) return;
-            fewest = differences.size();
-            explanation.nearest = source_name(*fields);
-            explanation.differences = std::move(differences);
-        }));
+    LODE_TRY(disk->for_each(RecordKind::entry, [&](const RecordKey& key, const FileIdentity&) {
+        const auto entry = tiers.find<Entry>(key, parse_entry);
+        if (!entry) return;
+        const auto fields = key_fields(entry->value.key_text);
+        if (!fields || source_name(*fields) != source_name(*wanted)) return;
+        auto differences = compare(*wanted, *fields);
+        if (fewest && *fewest <= differences.size()) return;
+        fewest = differences.size();
+        explanation.nearest = source_name(*fields);
+        explanation.differences = std::move(differences);
+    }));
     return explanation;
 }
 
-}  // namespace LODE_NAMESPACE
+}  // namespace LODE_NAMESPACE::cache

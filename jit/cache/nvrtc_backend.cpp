@@ -120,55 +120,53 @@ public:
 
     Result<CompilerProperties> properties() override {
         if (workers_.policy != WorkerPolicy::always && !workers_.jail) return nvrtc_.properties();
-        const CompileControl control = with_default_limits({});
-        LODE_TRY_ASSIGN(worker::Answer answer,
-                        pool_->compile(properties_request(control.limits), control));
+        auto request = request_for({Source::text({}, "nothing"), Arch({9, 0})});
+        request.task = worker::Task::properties;
+        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, {}));
         LODE_TRY(std::move(answer.image));
         return std::move(answer.properties);
     }
 
-    Result<Image> compile(const CompileTask& task) override {
-        if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
-        const CompileControl control = with_default_limits(task.control);
-        LODE_TRY_ASSIGN(const bool in_worker, goes_to_worker(task, control));
-        if (in_worker) return compile_in_worker(task, control);
+    Result<Image> compile(const CompileRequest& request, const CompileContext& context) override {
+        const Source& source = request.source;
+        if (source.language() == Source::Language::ptx) return wrap_ptx(source);
+        LODE_TRY_ASSIGN(const bool in_worker,
+                        goes_to_worker(request, context.control->prefers_worker));
+        if (in_worker) return compile_in_worker(request, context);
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
-        control.enter(CompilePhase::compiling);
+        context.control->enter(CompilePhase::compiling);
         const auto start = std::chrono::steady_clock::now();
-        auto image = compile_with(
-            *nvrtc, task.source, task.arch, task.options, task.name_expressions, &task.files, {},
-            [&] { return control.is_stopped(); }, task.source_files);
-        if (std::chrono::steady_clock::now() - start > slow_compilation)
-            note_slow_head(task.source);
+        auto image = compile_with(*nvrtc, request, context);
+        if (std::chrono::steady_clock::now() - start > slow_compilation) note_slow_head(source);
         return image;
     }
 
 private:
-    [[nodiscard]] CompileControl with_default_limits(CompileControl control) const {
-        if (control.limits.time.count() <= 0) control.limits.time = workers_.limits.time;
-        if (control.limits.memory_bytes == 0)
-            control.limits.memory_bytes = workers_.limits.memory_bytes;
-        return control;
+    /// A request's limits, and the backend's in the place of those that it doesn't have.
+    [[nodiscard]] CompileLimits with_defaults(CompileLimits limits) const {
+        if (limits.time.count() <= 0) limits.time = workers_.limits.time;
+        if (limits.memory_bytes == 0) limits.memory_bytes = workers_.limits.memory_bytes;
+        return limits;
     }
 
     /// WorkerPolicy, applied to one compilation.
-    Result<bool> goes_to_worker(const CompileTask& task, const CompileControl& control) {
-        const bool must = control.limits.any() || workers_.jail.has_value();
+    Result<bool> goes_to_worker(const CompileRequest& request, bool prefers_worker) {
+        const bool must = with_defaults(request.limits).any() || workers_.jail.has_value();
         if (workers_.policy == WorkerPolicy::never && must) {
             return fail(Errc::not_supported,
                         fmt::format("Compiling '{}' with limits or in a jail needs a worker, but "
                                     "workers are off (WorkerPolicy::never, LODE_WORKERS=off).",
-                                    task.source.name()));
+                                    request.source.name()));
         }
-        if (leaves_traces(task.options)) {
+        if (leaves_traces(request.options)) {
             const auto found = pool_->find();
             if (found) return true;
             return worker::fail_without_worker(
-                trace_reason, fmt::format("compiling '{}'", task.source.name()), found.error());
+                trace_reason, fmt::format("compiling '{}'", request.source.name()), found.error());
         }
         if (must || workers_.policy == WorkerPolicy::always) return true;
         if (workers_.policy == WorkerPolicy::never) return false;
-        if (!control.prefers_worker && !has_slow_head(task.source) &&
+        if (!prefers_worker && !has_slow_head(request.source) &&
             count_of_foreign_compilations() == 0)
             return false;
         const auto found = pool_->find();
@@ -184,11 +182,8 @@ private:
     /// The lines at the start of a source that a worker would precompile; nullopt if there are
     /// none.
     [[nodiscard]] std::optional<Digest> head_of(const Source& source) const {
-        if (workers_.policy != WorkerPolicy::automatic || pch_.folder.empty() || !source.is_read())
-            return std::nullopt;
-        const auto code = source.read();
-        if (!code) return std::nullopt;
-        const auto head = pch::header_prefix(*code);
+        if (workers_.policy != WorkerPolicy::automatic || pch_.folder.empty()) return std::nullopt;
+        const auto head = pch::header_prefix(source.code());
         return head.empty() ? std::nullopt : std::optional(sha256(head));
     }
 
@@ -209,32 +204,24 @@ private:
         return head && slow_heads_.contains(*head);
     }
 
-    /// A request with this backend's compiler and jail.
-    [[nodiscard]] worker::Request request_for(Source source, const Arch& arch,
-                                              const CompileLimits& limits) const {
-        auto request = worker::request_here(std::move(source), arch, workers_.jail.has_value());
+    /// A request with this backend's compiler, limits and jail.
+    [[nodiscard]] worker::Request request_for(CompileRequest compilation) const {
+        compilation.limits = with_defaults(compilation.limits);
+        auto request = worker::request_here(std::move(compilation), workers_.jail.has_value());
         request.nvrtc = nvrtc_.environment();
-        request.limits = limits;
         return request;
     }
 
-    [[nodiscard]] worker::Request properties_request(const CompileLimits& limits) const {
-        auto request = request_for(Source::text({}, "nothing"), Arch({9, 0}), limits);
-        request.task = worker::Task::properties;
-        return request;
-    }
-
-    Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
-        auto request = request_for(task.source, task.arch, control.limits);
-        request.options = task.options;
-        request.name_expressions.assign(task.name_expressions.begin(), task.name_expressions.end());
+    Result<Image> compile_in_worker(const CompileRequest& compilation,
+                                    const CompileContext& context) {
+        auto request = request_for(compilation);
         if (workers_.policy != WorkerPolicy::never) request.pch = pch_;
-        request.source_files = task.source_files;
-        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, control));
+        request.source_files = context.source_files;
+        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, *context.control));
         // The caches keep what files contained by their stamps, also for other requests, and so
         // don't take the word of a compiler that untrusted source may have taken over.
         if (workers_.jail) answer.files.compiler.distrust_stamps();
-        task.files = std::move(answer.files);
+        *context.files = std::move(answer.files);
         return std::move(answer.image);
     }
 

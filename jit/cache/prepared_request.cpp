@@ -8,28 +8,20 @@
 
 namespace LODE_NAMESPACE::cache {
 
-Request PreparedRequest::request(const KnownCompiler& compiler) const {
-    return {source, text, arch, options, names, compiler.info().name(), compiler.digest, folders};
-}
-
 Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
     Hasher hasher;
-    hasher.field(key.text).field(source.name());
+    hasher.field(key.text).field(request.source.name());
     hasher.field(folders.to_string());
     hasher.field(static_cast<std::uint64_t>(limits.time.count()));
     hasher.field(limits.memory_bytes);
     return hasher.finish();
 }
 
-Result<PreparedRequest> prepare(const Source& source, const std::string& text, const Arch& arch,
-                                const CompileOptions& options, std::span<const std::string> names,
-                                const KnownCompiler& compiler, const std::optional<Jail>& jail,
-                                SourceFiles source_files) {
-    PreparedRequest prepared{
-        source, text, arch, options, names, compiler.digest, {}, {}, std::move(source_files),
-        false};
-    prepared.folders = search_folders(source, options, compiler.info().include_folders);
-    LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
+Result<PreparedRequest> prepare(const CompileRequest& request, const KnownCompiler& compiler,
+                                const std::optional<Jail>& jail, SourceFiles source_files) {
+    PreparedRequest prepared{request, compiler.digest, {}, {}, std::move(source_files), false};
+    prepared.folders = search_folders(request, compiler.info().include_folders);
+    LODE_TRY_ASSIGN(prepared.key, request_key(request, compiler, prepared.folders));
     if (jail) {
         KeyWriter key(prepared.key.text);
         key.field("jail", "yes").field("jail.bytes", jail->max_read_bytes);
@@ -44,13 +36,13 @@ Result<PreparedRequest> prepare(const Source& source, const std::string& text, c
         prepared.key = key.finish();
     }
     prepared.free_of_includes =
-        options.pre_includes.empty() && is_free_of_includes(text) &&
-        std::ranges::all_of(options.definitions,
+        request.options.pre_includes.empty() && is_free_of_includes(request.source.code()) &&
+        std::ranges::all_of(request.options.definitions,
                             [](const Definition& definition) {
                                 return is_free_of_includes(definition.name) &&
                                        is_free_of_includes(definition.value.value_or(""));
                             }) &&
-        std::ranges::all_of(names, is_free_of_includes);
+        std::ranges::all_of(request.name_expressions, is_free_of_includes);
     return prepared;
 }
 

@@ -9,40 +9,32 @@
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
-#include <lode/jit/compiler.hpp>
+#include <lode/jit/compile_request.hpp>
 #include <lode/jit/workers.hpp>
 
 #include <optional>
-#include <span>
 #include <string>
 
 namespace LODE_NAMESPACE::cache {
 
-/// A view: the caller's arguments must outlive it.
+/// A view: the request must outlive it.
 struct PreparedRequest {
-    const Source& source;  ///< Pinned: read() returns the text below.
-    const std::string& text;
-    const Arch& arch;
-    const CompileOptions& options;
-    std::span<const std::string> names;
-    std::string compiler_digest;  ///< KnownCompiler::digest, as in the key.
+    const CompileRequest& request;  ///< Its source is read.
+    std::string compiler_digest;    ///< KnownCompiler::digest, as in the key.
     SearchFolders folders;
     Key key;
     SourceFiles source_files;
     /// The text names no other file, so the result depends only on the key.
     bool free_of_includes = false;
 
-    [[nodiscard]] Request request(const KnownCompiler& compiler) const;
     /// Equal for requests that one compilation can answer. The key text alone isn't enough: in
     /// other folders it may stand for other headers, and with other limits it may fail.
     [[nodiscard]] Digest flight_key(const CompileLimits& limits = {}) const;
 };
 
-/// What was compiled in a jail has a key of its own, and so has code that names files. Errors:
-/// those of request_key().
-[[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
-                                              const Arch& arch, const CompileOptions& options,
-                                              std::span<const std::string> names,
+/// Prepares a request whose source is read. What was compiled in a jail has a key of its own, and
+/// so has code that names files. Errors: those of request_key().
+[[nodiscard]] Result<PreparedRequest> prepare(const CompileRequest& request,
                                               const KnownCompiler& compiler,
                                               const std::optional<Jail>& jail,
                                               SourceFiles source_files);

@@ -20,9 +20,7 @@ CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& fil
         return {{}, "the working directory has changed since the request"};
     }
     if (files.is_watched && files.compiler.questions() > 0) {
-        return collect_headers(
-            {request.source, request.text, request.options, request.folders, files, image},
-            headers);
+        return collect_headers(request.request, request.folders, files, image, headers);
     }
     return {{}, "lode can't see what this compiler reads"};
 }

@@ -2,13 +2,10 @@
 // tools/lode/warm_manifest.cpp reads them.
 #pragma once
 
-#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,13 +17,11 @@ inline constexpr std::string_view recorded_line_start = R"({"manifest":1,)";
 /// The line of a request, without the end of the line, the compiler and the time: the same for
 /// equal requests. Paths are kept as they are, with the working folder, because the code may
 /// contain both. Errors: invalid_argument for a text that JSON can't hold (not UTF-8).
-[[nodiscard]] Result<std::string> recorded_line(const Source& source, const Arch& arch,
-                                                const CompileOptions& options,
-                                                std::span<const std::string> names,
+[[nodiscard]] Result<std::string> recorded_line(const CompileRequest& request,
                                                 const std::filesystem::path& working_folder);
 
 /// Whether a path of the request may begin at the working folder.
-[[nodiscard]] bool needs_working_folder(const Source& source, const CompileOptions& options);
+[[nodiscard]] bool needs_working_folder(const CompileRequest& request);
 
 /// The line with what the compilation took, and a line end.
 [[nodiscard]] std::string with_measurement(std::string line, std::string_view compiler,

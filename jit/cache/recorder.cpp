@@ -60,18 +60,17 @@ Recorder::Recorder(const std::filesystem::path& file, Log log)
       }()),
       log_(std::move(log)) {}
 
-void Recorder::record(const Source& source, const Arch& arch, const CompileOptions& options,
-                      std::span<const std::string> names, const CachedImage& answer) {
-    if (source.language() == Source::Language::ptx) return;
+void Recorder::record(const CompileRequest& request, const CachedImage& answer) {
+    if (request.source.language() == Source::Language::ptx) return;
     const auto try_to = [&]() -> Status {
         std::error_code unknown;
         const auto folder = std::filesystem::current_path(unknown);
-        LODE_TRY_ASSIGN(std::string line, recorded_line(source, arch, options, names, folder));
-        const Digest request = sha256(line);
+        LODE_TRY_ASSIGN(std::string line, recorded_line(request, folder));
+        const Digest digest = sha256(line);
         const CompileReport& report = answer.report;
-        return append(request, with_measurement(
-                                   std::move(line), answer.image->compiler,
-                                   report.hit() ? report.saved_milliseconds : report.milliseconds));
+        return append(digest, with_measurement(
+                                  std::move(line), answer.image->compiler,
+                                  report.hit() ? report.saved_milliseconds : report.milliseconds));
     };
     const Status done = try_to();
     if (done) return;

@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <span>
 #include <string>
 
 namespace LODE_NAMESPACE::cache {
@@ -27,8 +26,7 @@ public:
     Recorder(const std::filesystem::path& file, Log log);
 
     /// Records a request and its answer. PTX isn't recorded: nothing compiles it.
-    void record(const Source& source, const Arch& arch, const CompileOptions& options,
-                std::span<const std::string> names, const CachedImage& answer);
+    void record(const CompileRequest& request, const CachedImage& answer);
 
 private:
     [[nodiscard]] Status append(const Digest& request, const std::string& line);

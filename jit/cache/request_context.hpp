@@ -1,12 +1,13 @@
-// RequestContext: what a request has besides the arguments that its result depends on.
+// RequestContext: what a request to compile or link has besides what its result depends on.
 #pragma once
 
-#include <lode/jit/workers.hpp>
+#include <lode/base/arch.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <stop_token>
+#include <string>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -17,8 +18,9 @@ namespace LODE_NAMESPACE::cache {
 
 struct RequestContext {
     std::uint64_t number = 0;  ///< CompileEvent::request
+    std::string source;        ///< CompileEvent::source
+    Arch arch;
     std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
-    CompileLimits limits = {};
     bool is_asynchronous = false;
     std::stop_token stop = {};  ///< Of an asynchronous request.
     /// Whether other asynchronous requests wait for this one's answer; may be empty.

@@ -36,15 +36,16 @@ const std::string& shims_digest() {
 
 }  // namespace
 
-Result<Key> request_key(const Request& request) {
+Result<Key> request_key(const CompileRequest& request, const KnownCompiler& compiler,
+                        const SearchFolders& folders) {
     CompileOptions canonical = request.options;
     canonical.include_folders.clear();
     LODE_TRY_ASSIGN(const auto flags, compile_flags(canonical));
 
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
-    key.field("compiler", request.compiler);
-    key.field("compiler.sha256", request.compiler_digest);
+    key.field("compiler", compiler.info().name());
+    key.field("compiler.sha256", compiler.digest);
     key.field("arch", request.arch.to_string());
     key.field("output", request.options.lto                  ? lto_ir_output
                         : request.options.tile == Tile::only ? tile_ir_output
@@ -54,8 +55,8 @@ Result<Key> request_key(const Request& request) {
     key.field("source.name", std::filesystem::path(request.source.name()).filename().string());
     // Code in memory has no folder in which quoted includes are searched.
     key.field("source.kind", request.source.folder().empty() ? "memory" : "file");
-    key.field("source.size", request.text.size());
-    key.field("source.sha256", sha256(request.text).to_hex());
+    key.field("source.size", request.source.code().size());
+    key.field("source.sha256", sha256(request.source.code()).to_hex());
     for (const auto& flag : flags)
         key.field("flag", flag);
     key.field("int128", "yes");
@@ -65,17 +66,16 @@ Result<Key> request_key(const Request& request) {
         key.field("header.name", header.name);
         key.field("header.sha256", sha256(header.text).to_hex());
     }
-    std::vector<std::string> names(request.name_expressions.begin(),
-                                   request.name_expressions.end());
+    auto names = request.name_expressions;
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (const auto& name : names)
         key.field("name_expression", name);
     // The folders' contents enter with the headers; their number and layout decide what a header
     // list stands for.
-    key.field("include_folders", request.folders.include.size());
-    key.field("toolkit_folders", request.folders.toolkit.size());
-    key.field("folder_layout", folder_layout(request.folders, request.options));
+    key.field("include_folders", folders.include.size());
+    key.field("toolkit_folders", folders.toolkit.size());
+    key.field("folder_layout", folder_layout(folders, request.options));
     for (const auto name : key_variables()) {
         if (const auto value = foreign_environment(name)) {
             key.field("variable", fmt::format("{}={}", name, *value));
@@ -90,7 +90,7 @@ Key entry_key(const Key& request, const Digest& header_list) {
     return key.finish();
 }
 
-std::string uncacheable_reason(const Request& request) {
+std::string uncacheable_reason(const CompileRequest& request) {
     for (const auto& flag : request.options.extra_flags) {
         std::string_view name = flag;
         name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
@@ -99,8 +99,7 @@ std::string uncacheable_reason(const Request& request) {
             return fmt::format("the flag {} has effects that the cache's key doesn't cover", flag);
         }
     }
-    if (mentions_time(request.text, request.options, request.name_expressions))
-        return std::string(time_obstacle);
+    if (mentions_time(request)) return std::string(time_obstacle);
     return {};
 }
 

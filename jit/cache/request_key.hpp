@@ -7,42 +7,28 @@
 // those folders; if the code may name a folder, the header set is bound to it (manifest.hpp).
 #pragma once
 
+#include "jit/cache/toolchain.hpp"
 #include "jit/headers/search_folders.hpp"
 #include "jit/store/key.hpp"
 
-#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
-#include <span>
 #include <string>
-#include <string_view>
 
 namespace LODE_NAMESPACE::cache {
 
-/// All inputs of one compilation.
-struct Request {
-    const Source& source;
-    const std::string& text;  ///< The source's code.
-    const Arch& arch;
-    const CompileOptions& options;
-    std::span<const std::string> name_expressions;
-    std::string compiler;         ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
-    std::string compiler_digest;  ///< KnownCompiler::digest
-    const SearchFolders& folders;
-};
+/// The key of all inputs that are known before any header is read; the request's source is read.
+/// Errors: those of compile_flags().
+[[nodiscard]] Result<Key> request_key(const CompileRequest& request, const KnownCompiler& compiler,
+                                      const SearchFolders& folders);
 
-/// The key of all inputs that are known before any header is read. Errors: those of
-/// compile_flags().
-[[nodiscard]] Result<Key> request_key(const Request& request);
-
-/// The key of a request together with the headers it read. `header_list` is
-/// the digest of HeaderSet::key_list().
+/// The key of a request together with the headers it read. `header_list` is the digest of
+/// HeaderSet::key_list().
 Key entry_key(const Key& request, const Digest& header_list);
 
 /// Why this compilation can't be cached at all: a flag that reads or writes files that the cache
 /// can't see, or a source that uses the time. Empty when it can.
-std::string uncacheable_reason(const Request& request);
+std::string uncacheable_reason(const CompileRequest& request);
 
 }  // namespace LODE_NAMESPACE::cache

@@ -46,8 +46,8 @@ std::string leaf_of(const Source& source) {
 
 }  // namespace
 
-SourceFiles SourceStore::make(const Source& source, const std::string& text,
-                              const CompileOptions& options) {
+SourceFiles SourceStore::make(const CompileRequest& request) {
+    const auto& [source, arch, options, names, limits] = request;
     SourceFiles files;
     if (!options.source_files || !(options.line_info || options.debug) ||
         source.language() == Source::Language::ptx)
@@ -56,7 +56,7 @@ SourceFiles SourceStore::make(const Source& source, const std::string& text,
     if (disk == nullptr || !is_plain(disk->folder().path().native())) return files;
     if (!source.is_file() || !can_be_named(source.name())) {
         const std::string name = leaf_of(source);
-        if (const auto folder = folder_of(*disk, {{name, text}}); !folder.empty())
+        if (const auto folder = folder_of(*disk, {{name, source.code()}}); !folder.empty())
             files.source = fmt::format("{}/{}", folder, name);
     }
     Texts headers;

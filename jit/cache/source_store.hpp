@@ -9,8 +9,7 @@
 #include "jit/cache/storage.hpp"
 #include "jit/source_files.hpp"
 
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <atomic>
 #include <map>
@@ -26,10 +25,9 @@ public:
     explicit SourceStore(Storage& storage) noexcept : storage_(storage) {}
 
     /// The files of a request's texts, which exist now. None if the options don't ask for
-    /// them, and in a cache that has no folder, or a read-only one without them. `text` is the
-    /// source's.
-    [[nodiscard]] SourceFiles make(const Source& source, const std::string& text,
-                                   const CompileOptions& options);
+    /// them, and in a cache that has no folder, or a read-only one without them. The request's
+    /// source is read.
+    [[nodiscard]] SourceFiles make(const CompileRequest& request);
 
 private:
     /// Texts by their paths in a folder.

@@ -76,6 +76,10 @@ Storage::~Storage() {
         (void)add_traffic(disk->folder(), counters.snapshot());
 }
 
+void Storage::count_remote_miss() {
+    if (remote_ != nullptr && remote_->is_usable()) ++counters.remote_misses;
+}
+
 TierStack& Storage::tiers() {
     std::call_once(tiers_once_, [this] { tiers_.open(options_, operations_); });
     return tiers_;

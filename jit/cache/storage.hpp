@@ -77,6 +77,9 @@ public:
     /// Stores a manifest in the folder, in the background.
     void write_later(const PreparedRequest& request, std::shared_ptr<const Manifest> manifest);
 
+    /// Counts a request that the remote cache hasn't answered, if it is in use.
+    void count_remote_miss();
+
     /// Returns when the folder has what the remote cache has answered.
     void wait_for_writes() { writes_.wait(); }
 

@@ -25,12 +25,12 @@ std::string parent_of(const std::string& path) {
 
 /// Names of the texts that lode passes to the compiler without a file. The compiler still looks for
 /// a file of that name in the working directory, to identify the header.
-std::set<std::string> names_in_memory(const HeaderQuestion& question) {
+std::set<std::string> names_in_memory(const CompileRequest& request) {
     std::set<std::string> names;
-    if (question.source.folder().empty()) names.insert(cleaned_path(program_name(question.source)));
-    for (const auto& header : question.options.headers)
+    if (request.source.folder().empty()) names.insert(cleaned_path(program_name(request.source)));
+    for (const auto& header : request.options.headers)
         names.insert(cleaned_path(header.name));
-    if (question.options.toolkit_headers) {
+    if (request.options.toolkit_headers) {
         for (const auto& shim : shims())
             names.insert(shim.name);
     }
@@ -56,20 +56,23 @@ std::vector<std::string> absolute_names(std::string_view text) {
 /// One collection in progress.
 class Collection {
 public:
-    Collection(const HeaderQuestion& question, HeaderStore& store)
-        : question_(question),
-          folders_(question.folders),
-          named_(named_folders(question.folders, false)),
-          in_memory_(names_in_memory(question)),
+    Collection(const CompileRequest& request, const SearchFolders& folders,
+               const CompileFiles& files, const Image* image, HeaderStore& store)
+        : request_(request),
+          folders_(folders),
+          files_(files),
+          image_(image),
+          named_(named_folders(folders, false)),
+          in_memory_(names_in_memory(request)),
           store_(store) {}
 
     CollectedHeaders run() {
-        const FileAccesses& asked = question_.files.compiler;
+        const FileAccesses& asked = files_.compiler;
         if (!asked.unforeseen().empty()) {
             obstacle_ = "the compiler did something that lode doesn't track: " + asked.unforeseen();
         }
-        if (question_.files.uses_time) obstacle_ = time_obstacle;
-        if (!question_.files.compiler_state.empty()) obstacle_ = question_.files.compiler_state;
+        if (files_.uses_time) obstacle_ = time_obstacle;
+        if (!files_.compiler_state.empty()) obstacle_ = files_.compiler_state;
         if (!asked.working().empty() && asked.working() != folders_.working) {
             obstacle_ = "the working directory changed";
         }
@@ -102,13 +105,14 @@ private:
     bool is_about_itself(const std::string& path, const FileAnswer& answer) const {
         if (answer.content) return false;
         return (answer.kind == Kind::absent && is_of_nvrtc(path)) || in_memory_.contains(path) ||
-               path == cleaned_path(program_name(question_.source));
+               path == cleaned_path(program_name(request_.source));
     }
 
     /// Scans the texts and paths of the request itself.
     void scan_request() {
-        const auto& options = question_.options;
-        text(question_.source_text, scan_includes(question_.source_text));
+        const auto& options = request_.options;
+        const std::string& code = request_.source.code();
+        text(code, scan_includes(code));
         for (const auto& header : options.headers) {
             text(header.text, scan_includes(header.text));
             if (header.name.starts_with('/')) absolute_name(header.name);
@@ -132,7 +136,7 @@ private:
     }
 
     std::string variable(const char* name) const {
-        const auto& variables = question_.files.compiler.variables();
+        const auto& variables = files_.compiler.variables();
         const auto found = variables.find(name);
         return found == variables.end() ? "" : found->second.value_or("");
     }
@@ -154,15 +158,15 @@ private:
             const std::string given = cleaned_path(folder.native());
             return given == "." || path == given || is_below(path, given);
         };
-        return holds(question_.source.folder()) ||
-               std::ranges::any_of(question_.options.include_folders, holds);
+        return holds(request_.source.folder()) ||
+               std::ranges::any_of(request_.options.include_folders, holds);
     }
 
     /// Whether a relative path may start at the working directory.
     bool may_start_at_working_folder(const std::string& path) const {
         return !is_below_relative_folder(path) || in_memory_.contains(path) ||
-               path.starts_with(memory_folder) || !question_.options.headers.empty() ||
-               !question_.options.pre_includes.empty();
+               path.starts_with(memory_folder) || !request_.options.headers.empty() ||
+               !request_.options.pre_includes.empty();
     }
 
     void add(const std::string& path, const std::string& full, const HeaderPath& where,
@@ -234,20 +238,20 @@ private:
 
     /// Whether the set holds only for these folders, not for others with the same files.
     bool is_bound() const {
-        if (is_computed_ || question_.files.may_name_files) return true;
-        if (options_put_paths_into_code(question_.options)) return true;
+        if (is_computed_ || files_.may_name_files) return true;
+        if (options_put_paths_into_code(request_.options)) return true;
         if (!variable("NVRTC_APPEND_FLAGS").empty()) return true;
         // Assertion macros of the toolkit put the paths of the files that use them into the code.
-        if (question_.image == nullptr) return false;
+        if (image_ == nullptr) return false;
         const auto is_in_code = [&](const std::string& path) {
             return path.find('/') != std::string::npos && path != "/" &&
-                   code_contains(*question_.image, path);
+                   code_contains(*image_, path);
         };
         // A header in a relative include folder has a relative name.
-        for (const auto& folder : question_.options.include_folders) {
+        for (const auto& folder : request_.options.include_folders) {
             if (folder.is_relative() && is_in_code(folder.native() + "/")) return true;
         }
-        return is_in_code(question_.source.name()) ||
+        return is_in_code(request_.source.name()) ||
                std::ranges::any_of(named_,
                                    [&](const auto& folder) { return is_in_code(folder.path); });
     }
@@ -255,7 +259,7 @@ private:
     /// lode's own headers are used where no file has their name. Only those that some text names
     /// matter.
     void add_shims() {
-        for (const auto& [path, answer] : question_.files.shims.answers()) {
+        for (const auto& [path, answer] : files_.shims.answers()) {
             const std::string full = absolute_path(path, folders_.working);
             const std::string name = full.substr(full.rfind('/') + 1);
             if (!is_computed_ && !mentioned_.contains(name)) continue;
@@ -273,12 +277,12 @@ private:
     }
 
     void add_variables() {
-        for (const auto& [name, value] : question_.files.compiler.variables()) {
+        for (const auto& [name, value] : files_.compiler.variables()) {
             // Used only for the compilation directory; code that contains it is bound.
             if (name == "PWD" || is_variable_in_key(name)) continue;
             set_.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
         }
-        const auto& calculations = question_.files.compiler.calculations();
+        const auto& calculations = files_.compiler.calculations();
         set_.calculations.assign(calculations.begin(), calculations.end());
     }
 
@@ -314,8 +318,10 @@ private:
         return {std::move(set_), std::move(obstacle_)};
     }
 
-    const HeaderQuestion& question_;
+    const CompileRequest& request_;
     const SearchFolders& folders_;
+    const CompileFiles& files_;
+    const Image* const image_;
     const std::vector<NamedFolder> named_;
     const std::set<std::string> in_memory_;
     HeaderStore& store_;
@@ -324,15 +330,17 @@ private:
     HeaderSet set_;
     std::string obstacle_;
     /// A text may compute the name of a header.
-    bool is_computed_ = question_.files.may_join_questions;
+    bool is_computed_ = files_.may_join_questions;
     bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
     bool reads_headers_ = true;    ///< The compiler asked for files besides its source.
 };
 
 }  // namespace
 
-CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store) {
-    return Collection(question, store).run();
+CollectedHeaders collect_headers(const CompileRequest& request, const SearchFolders& folders,
+                                 const CompileFiles& files, const Image* image,
+                                 HeaderStore& store) {
+    return Collection(request, folders, files, image, store).run();
 }
 
 bool code_contains(const Image& image, std::string_view text) {

@@ -11,25 +11,13 @@
 #include "jit/headers/manifest.hpp"
 #include "jit/headers/search_folders.hpp"
 
-#include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <string>
 #include <string_view>
 
 namespace LODE_NAMESPACE::cache {
-
-/// The inputs of one compilation that concern its headers. Views; the owner must outlive the call.
-struct HeaderQuestion {
-    const Source& source;
-    const std::string& source_text;
-    const CompileOptions& options;
-    const SearchFolders& folders;
-    const CompileFiles& files;
-    const Image* image = nullptr;  ///< The result; nullptr when it failed.
-};
 
 /// The header set, or why the compilation can't be cached.
 struct CollectedHeaders {
@@ -37,8 +25,12 @@ struct CollectedHeaders {
     std::string obstacle;  ///< A clause; empty when the set can be cached.
 };
 
+/// The headers of a request whose source is read. `image` is its result; nullptr when it failed.
 /// Thread-safe.
-[[nodiscard]] CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store);
+[[nodiscard]] CollectedHeaders collect_headers(const CompileRequest& request,
+                                               const SearchFolders& folders,
+                                               const CompileFiles& files, const Image* image,
+                                               HeaderStore& store);
 
 /// Whether compiled code contains a text, in its machine code or its PTX.
 [[nodiscard]] bool code_contains(const Image& image, std::string_view text);

@@ -77,13 +77,13 @@ std::string HeaderPath::to_string() const {
     return path;
 }
 
-SearchFolders search_folders(const Source& source, const CompileOptions& options,
-                             const std::vector<fs::path>& toolkit) {
+SearchFolders search_folders(const CompileRequest& request, const std::vector<fs::path>& toolkit) {
+    const CompileOptions& options = request.options;
     SearchFolders folders;
     std::error_code ignored;
     folders.working = cleaned_path(fs::current_path(ignored).native());
-    folders.source_name = source.name();
-    if (const auto own = source.folder(); !own.empty()) {
+    folders.source_name = request.source.name();
+    if (const auto own = request.source.folder(); !own.empty()) {
         folders.source = absolute_path(own, folders.working);
     }
     for (const auto& folder : options.include_folders) {

@@ -1,8 +1,7 @@
 // The folders that a compilation searches for headers, and paths relative to them.
 #pragma once
 
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
+#include <lode/jit/compile_request.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -50,7 +49,7 @@ struct NamedFolder {
 };
 
 /// The folders of a compilation, absolute, without repeated slashes or "." parts.
-[[nodiscard]] SearchFolders search_folders(const Source& source, const CompileOptions& options,
+[[nodiscard]] SearchFolders search_folders(const CompileRequest& request,
                                            const std::vector<std::filesystem::path>& toolkit);
 
 /// How the folders contain each other, as text: one line for each folder that equals another or

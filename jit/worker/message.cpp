@@ -58,12 +58,11 @@ NvrtcSearchEnvironment read_search(ByteReader& in) {
 }
 
 void write(ByteWriter& out, const Source& source) {
-    const auto code = source.is_read() ? source.read() : Result<std::string>();
     out.number(static_cast<std::uint8_t>(source.language()));
     out.flag(source.is_file());
     out.flag(source.is_read());
     out.text(source.name());
-    out.long_text(code ? *code : std::string());
+    out.long_text(source.code());
 }
 Source read_source(ByteReader& in) {
     const auto language = in.enumerator(Source::Language::ptx);
@@ -231,7 +230,7 @@ void write(ByteWriter& out, const CompilerProperties& properties) {
     out.number(std::int32_t{info.version_minor});
     out.text(info.build);
     out.text(info.path.native());
-    MemberWriter{out}(info.include_folders);
+    MemberWriter{out}.put(info.include_folders);
     out.count(info.supported.size());
     for (const auto cc : info.supported)
         out.number(std::int32_t{cc.number()});
@@ -245,7 +244,7 @@ CompilerProperties read_properties(ByteReader& in) {
     info.version_minor = in.number<std::int32_t>();
     info.build = in.text();
     info.path = in.text();
-    MemberReader{in}(info.include_folders);
+    MemberReader{in}.take(info.include_folders);
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
     info.search_attempts = read_texts(in);
@@ -256,7 +255,7 @@ CompilerProperties read_properties(ByteReader& in) {
 void write(ByteWriter& out, const LinkTask& link) {
     out.text(link.search.library.native());
     out.number(std::int32_t{link.search.driver_version});
-    MemberWriter{out}(link.search.folders);
+    MemberWriter{out}.put(link.search.folders);
     out.count(link.inputs.size());
     for (const auto& input : link.inputs) {
         out.number(static_cast<std::uint8_t>(input.kind));
@@ -268,13 +267,13 @@ void write(ByteWriter& out, const LinkTask& link) {
         symbols.kernels = input.kernels;
         out.long_text(as_text(format_symbols(symbols)));
     }
-    for_each_member(link.options, MemberWriter{out});
+    each_field(link.options, MemberWriter{out});
 }
 std::optional<LinkTask> read_link(ByteReader& in) {
     LinkTask link;
     link.search.library = in.text();
     link.search.driver_version = in.number<std::int32_t>();
-    MemberReader{in}(link.search.folders);
+    MemberReader{in}.take(link.search.folders);
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
         LinkInput input;
         input.kind = in.enumerator(LinkInput::Kind::archive);
@@ -287,22 +286,23 @@ std::optional<LinkTask> read_link(ByteReader& in) {
         input.kernels = std::move(symbols.kernels);
         link.inputs.push_back(std::move(input));
     }
-    for_each_member(link.options, MemberReader{in});
+    each_field(link.options, MemberReader{in});
     return link;
 }
 
 }  // namespace
 
 tl::unexpected<Error> fail_memory_limit(const Request& request) {
-    return fail(Errc::out_of_memory,
-                fmt::format("Compiling '{}' took more than the {} bytes of memory that a worker "
-                            "may have.",
-                            request.source.name(), request.limits.memory_bytes));
+    return fail(
+        Errc::out_of_memory,
+        fmt::format("Compiling '{}' took more than the {} bytes of memory that a worker "
+                    "may have.",
+                    request.compilation.source.name(), request.compilation.limits.memory_bytes));
 }
 
 bool Request::is_last() const {
     return task == Task::link      ? leaves_traces(link.options)
-           : task == Task::compile ? leaves_traces(options)
+           : task == Task::compile ? leaves_traces(compilation.options)
                                    : false;
 }
 
@@ -328,20 +328,21 @@ Result<JailSetup> parse_setup(std::span<const std::byte> bytes) {
 }
 
 Bytes format_request(const Request& request) {
+    const CompileRequest& compilation = request.compilation;
     ByteWriter out;
     out.number(protocol_version);
     write(out, request.nvrtc);
     out.text(request.working_folder);
     write(out, request.environment);
-    write(out, request.source);
-    out.text(request.arch.to_string());
-    for_each_member(request.options, MemberWriter{out});
-    write(out, request.name_expressions);
+    write(out, compilation.source);
+    out.text(compilation.arch.to_string());
+    each_field(compilation.options, MemberWriter{out});
+    write(out, compilation.name_expressions);
     write(out, request.pch);
     out.text(request.source_files.source);
     out.text(request.source_files.headers);
-    out.number(std::int64_t{request.limits.time.count()});
-    out.number(request.limits.memory_bytes);
+    out.number(std::int64_t{compilation.limits.time.count()});
+    out.number(compilation.limits.memory_bytes);
     out.flag(request.is_measured);
     out.number(static_cast<std::uint8_t>(request.task));
     write(out, request.link);
@@ -350,38 +351,26 @@ Bytes format_request(const Request& request) {
 
 Result<Request> parse_request(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
-    auto nvrtc = read_search(in);
-    auto working_folder = in.text();
-    auto environment = read_texts(in);
-    auto source = read_source(in);
+    Request request{.nvrtc = read_search(in),
+                    .working_folder = in.text(),
+                    .environment = read_texts(in),
+                    .compilation = {read_source(in), {}}};
+    CompileRequest& compilation = request.compilation;
     const auto arch = Arch::parse(in.text());
-    CompileOptions options;
-    for_each_member(options, MemberReader{in});
-    auto names = read_texts(in);
-    auto pch = read_pch(in);
-    SourceFiles source_files;
-    source_files.source = in.text();
-    source_files.headers = in.text();
-    CompileLimits limits;
-    limits.time = std::chrono::milliseconds(in.number<std::int64_t>());
-    limits.memory_bytes = in.number<std::uint64_t>();
-    const bool is_measured = in.flag();
-    const auto task = in.enumerator(Task::link);
+    each_field(compilation.options, MemberReader{in});
+    compilation.name_expressions = read_texts(in);
+    request.pch = read_pch(in);
+    request.source_files.source = in.text();
+    request.source_files.headers = in.text();
+    compilation.limits.time = std::chrono::milliseconds(in.number<std::int64_t>());
+    compilation.limits.memory_bytes = in.number<std::uint64_t>();
+    request.is_measured = in.flag();
+    request.task = in.enumerator(Task::link);
     auto link = read_link(in);
     if (!in.ended() || !arch || !link) return damaged("request");
-    return Request{std::move(nvrtc),
-                   std::move(working_folder),
-                   std::move(environment),
-                   std::move(source),
-                   *arch,
-                   std::move(options),
-                   std::move(names),
-                   std::move(pch),
-                   std::move(source_files),
-                   limits,
-                   is_measured,
-                   task,
-                   *std::move(link)};
+    compilation.arch = *arch;
+    request.link = *std::move(link);
+    return request;
 }
 
 Bytes format_answer(const Answer& answer) {

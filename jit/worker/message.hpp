@@ -11,13 +11,10 @@
 #include "jit/nvrtc/provider.hpp"
 #include "jit/pch/settings.hpp"
 
-#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/jit/compile_request.hpp>
 #include <lode/jit/linker.hpp>
-#include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
-#include <lode/jit/workers.hpp>
 
 #include <cstdint>
 #include <span>
@@ -48,16 +45,14 @@ struct Request {
     NvrtcSearchEnvironment nvrtc;          ///< Where the host searches for the compiler.
     std::string working_folder;            ///< Where relative paths start.
     std::vector<std::string> environment;  ///< "NAME=value"
-    Source source;
-    Arch arch;
-    CompileOptions options;
-    std::vector<std::string> name_expressions;
+    /// The host ends the worker at its limits; see memory_limit.hpp. For a link, the source has its
+    /// name and the architecture is its target.
+    CompileRequest compilation;
     pch::Settings pch = {};
     SourceFiles source_files = {};
-    CompileLimits limits = {};  ///< The host ends the worker at them; see memory_limit.hpp
-    bool is_measured = false;   ///< Whether the host measures the worker's memory.
+    bool is_measured = false;  ///< Whether the host measures the worker's memory.
     Task task = Task::compile;
-    LinkTask link = {};  ///< The source is the name of the link, the architecture its target.
+    LinkTask link = {};
 
     /// Whether the worker has to end after the answer: leaves_traces().
     [[nodiscard]] bool is_last() const;

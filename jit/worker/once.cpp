@@ -14,16 +14,13 @@
 
 namespace LODE_NAMESPACE::worker {
 
-Request request_here(Source source, const Arch& arch, bool is_jailed) {
+Request request_here(CompileRequest compilation, bool is_jailed) {
     std::error_code problem;
     const auto folder = std::filesystem::current_path(problem);
     return {.nvrtc = {},
             .working_folder = problem ? "/" : folder.native(),
             .environment = worker_environment(is_jailed),
-            .source = std::move(source),
-            .arch = arch,
-            .options = {},
-            .name_expressions = {}};
+            .compilation = std::move(compilation)};
 }
 
 Request link_request(const LinkerSearch& search, std::span<const LinkInput> inputs,
@@ -31,19 +28,9 @@ Request link_request(const LinkerSearch& search, std::span<const LinkInput> inpu
     std::string name;
     for (const auto& input : inputs)
         name += (name.empty() ? "" : " + ") + input.name;
-    auto request = request_here(Source::text({}, std::move(name)), target);
+    auto request = request_here({Source::text({}, std::move(name)), target});
     request.task = Task::link;
     request.link = {search, {inputs.begin(), inputs.end()}, options};
-    return request;
-}
-
-Request compile_request(const NvrtcSearchEnvironment& search, const Source& source,
-                        const Arch& arch, const CompileOptions& options,
-                        std::span<const std::string> names) {
-    auto request = request_here(source, arch);
-    request.nvrtc = search;
-    request.options = options;
-    request.name_expressions.assign(names.begin(), names.end());
     return request;
 }
 

@@ -6,23 +6,17 @@
 #include <lode/base/error.hpp>
 
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace LODE_NAMESPACE::worker {
 
 /// A request in this process's working folder and environment; in a jail, with the compiler's
 /// variables alone.
-[[nodiscard]] Request request_here(Source source, const Arch& arch, bool is_jailed = false);
+[[nodiscard]] Request request_here(CompileRequest compilation, bool is_jailed = false);
 
 /// A request to link, in this process's working folder and environment.
 [[nodiscard]] Request link_request(const LinkerSearch& search, std::span<const LinkInput> inputs,
                                    const Arch& target, const LinkOptions& options);
-
-/// A request to compile, in this process's working folder and environment.
-[[nodiscard]] Request compile_request(const NvrtcSearchEnvironment& search, const Source& source,
-                                      const Arch& arch, const CompileOptions& options,
-                                      std::span<const std::string> names);
 
 /// "<reason>, so <what> takes a process of its own. <why there is no lode-worker>"
 [[nodiscard]] tl::unexpected<Error> fail_without_worker(std::string_view reason,

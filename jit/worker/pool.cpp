@@ -36,9 +36,8 @@ WorkerOptions with_defaults(WorkerOptions options) {
 
 /// Whether a worker may use a precompiled header for a request.
 bool may_use_pch(const Request& request) {
-    if (request.pch.folder.empty() || !request.source.is_read()) return false;
-    const auto code = request.source.read();
-    return code && !pch::header_prefix(*code).empty();
+    return !request.pch.folder.empty() &&
+           !pch::header_prefix(request.compilation.source.code()).empty();
 }
 
 }  // namespace
@@ -120,7 +119,7 @@ Result<Pool::Lease> Pool::acquire(const Request& request, const CompileControl& 
             continue;
         }
         released_.wait_for(lock, acquire_interval);
-        if (control.is_stopped()) return fail_cancelled(request.source.name());
+        if (control.is_stopped()) return fail_cancelled(request.compilation.source.name());
     }
     idle_.reserve(running_ + 1);
     busy_.reserve(running_ + 1);

@@ -199,8 +199,8 @@ Result<Answer> Process::run(Request request, const CompileControl& control) {
 }
 
 Result<Answer> Process::converse(const Request& request, const CompileControl& control) {
-    const auto what = [&] { return fmt::format("'{}'", request.source.name()); };
-    const CompileLimits& limits = request.limits;
+    const auto what = [&] { return fmt::format("'{}'", request.compilation.source.name()); };
+    const CompileLimits& limits = request.compilation.limits;
     const auto start = Clock::now();
     // Sums with extreme durations overflow.
     const auto time =
@@ -231,7 +231,7 @@ Result<Answer> Process::converse(const Request& request, const CompileControl& c
         }
         if (control.is_stopped()) {
             (void)end();
-            return fail_cancelled(request.source.name());
+            return fail_cancelled(request.compilation.source.name());
         }
         if (limits.memory_bytes != 0 && resident_bytes().value_or(0) > limits.memory_bytes) {
             (void)end();

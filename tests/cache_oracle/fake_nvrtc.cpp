@@ -59,48 +59,51 @@ Result<CompilerProperties> FakeNvrtc::properties() {
     return properties;
 }
 
-Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
+Result<Image> FakeNvrtc::compile(const CompileRequest& request, const CompileContext& context) {
     ++compilations;
     if (before_mapping && !mapped) before_mapping();
     if (!mapped) mapped = map();
-    task.files.compiler_files = mapped->files;
-    LODE_TRY(check_include_folders(task.options));
-    LODE_TRY_ASSIGN(const std::string text, task.source.read());
+    context.files->compiler_files = mapped->files;
+    LODE_TRY(check_include_folders(request.options));
+    LODE_TRY_ASSIGN(const std::string text, request.source.read());
 
     std::vector<Header> shims;
     std::vector<std::string> folders;
-    for (const auto& folder : task.options.include_folders)
+    for (const auto& folder : request.options.include_folders)
         folders.push_back(folder.native());
-    if (task.options.toolkit_headers) {
-        for (const auto& shim : shims_for(task.source, task.options, task.files.shims))
+    if (request.options.toolkit_headers) {
+        for (const auto& shim : shims_for(request, context.files->shims))
             shims.push_back(
                 {shim.name, fmt::format("int shim_{};\n", fs::path(shim.name).stem().string())});
         folders.push_back(toolkit_.native());
     }
-    task.files.is_watched = true;
-    auto expanded = Preprocessor({program_name(task.source), text, task.options, shims, folders,
-                                  task.files.compiler, before_question})
+    context.files->is_watched = true;
+    auto expanded = Preprocessor({program_name(request.source), text, request.options, shims,
+                                  folders, context.files->compiler, before_question})
                         .run();
     if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
-    note_texts(task.files, text, task.options, task.name_expressions, std::span(&toolkit_, 1));
+    note_texts(
+        *context.files,
+        {request.source.pinned(text), request.arch, request.options, request.name_expressions},
+        std::span(&toolkit_, 1));
 
-    CompileOptions placeless = task.options;
+    CompileOptions placeless = request.options;
     placeless.include_folders.clear();
     LODE_TRY_ASSIGN(const auto flags, compile_flags(placeless));
     // The code contains a hash of the flags: a path in a flag would look like a path in the code.
     Hasher hasher;
     for (const auto& flag : flags)
         hasher.field(flag);
-    std::string code = fmt::format("{}\nflags {}\n{}", task.arch.to_string(),
+    std::string code = fmt::format("{}\nflags {}\n{}", request.arch.to_string(),
                                    hasher.finish().to_hex(), mapped->code);
     // Symbols of anonymous namespaces contain the file name.
-    code += fs::path(task.source.name()).filename().string() + "\n";
-    if (task.options.line_info) code += "in " + fs::current_path().string() + "\n";
+    code += fs::path(request.source.name()).filename().string() + "\n";
+    if (request.options.line_info) code += "in " + fs::current_path().string() + "\n";
     code += *expanded;
 
     Image image;
-    image.name = task.source.name();
-    image.arch = task.arch;
+    image.name = request.source.name();
+    image.arch = request.arch;
     image.cubin = bytes_of(code);
     image.ptx = "// " + code;
     image.compiler = "NVRTC 13.0.1";

@@ -12,7 +12,7 @@
 
 namespace lode::oracle {
 
-/// Accesses the file system only through the task's FileAccesses, as a watched NVRTC does. Not
+/// Accesses the file system only through the context's FileAccesses, as a watched NVRTC does. Not
 /// thread-safe.
 class FakeNvrtc final : public cache::CompilerBackend {
 public:
@@ -47,7 +47,7 @@ public:
         return {toolkit_};
     }
     Result<CompilerProperties> properties() override;
-    Result<Image> compile(const cache::CompileTask& task) override;
+    Result<Image> compile(const CompileRequest& request, const CompileContext& context) override;
 
 private:
     std::filesystem::path toolkit_;

@@ -286,7 +286,9 @@ Result<Image> Oracle::judge(const Request& request, const FakeNvrtc::Mapped* map
     // The code at the present time, whether the cache thinks that it depends on it or not.
     files.compiler.give(CompilerTime::real);
     const Arch arch = *Arch::parse("sm_90");
-    return judge_->compile({request.source, arch, request.options, {}, {}, files});
+    const CompileControl control;
+    return judge_->compile({request.source, arch, request.options},
+                           {.files = &files, .control = &control});
 }
 
 void Oracle::ask(const Project& project, Process& process, Dice& dice, bool disturb) {

@@ -278,8 +278,8 @@ std::vector<std::string> in_process(
 /// What NVRTC gives by itself, without any of lode's ways around it.
 std::string result_of(const NvrtcLibrary& nvrtc, const Request& request) {
     CompileFiles files;  // As through the cache: lode's headers are in folders.
-    return digest_of(
-        compile_with(nvrtc, request.code(), request.arch, request.options, request.names, &files));
+    return digest_of(compile_with(
+        nvrtc, {request.code(), request.arch, request.options, request.names}, {.files = &files}));
 }
 
 /// What new processes give.

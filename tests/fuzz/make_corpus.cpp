@@ -162,17 +162,15 @@ int main(int argc, char** argv) {
                  sections_of(format_toolchain(compiler), FileKind::toolchain));
     fine &= seed("pack_sections", "small", sections_of(pack, FileKind::pack));
     fine &= seed("key_text", "small", as_bytes(entry.key_text));
-    lode::worker::Request request{{},
-                                  "/work",
-                                  {"A=1", "B="},
-                                  lode::Source::text("__global__ void k() {}", "a.cu"),
-                                  entry.image.arch,
-                                  {},
-                                  {"f<int>"}};
-    request.options.definitions = {{"N", "4"}, {"M"}};
-    request.options.headers = {{"h.h", "int h;"}};
-    request.options.math.ftz = true;
-    request.limits.memory_bytes = 1 << 30;
+    lode::worker::Request request{
+        {},
+        "/work",
+        {"A=1", "B="},
+        {lode::Source::text("__global__ void k() {}", "a.cu"), entry.image.arch, {}, {"f<int>"}}};
+    request.compilation.options.definitions = {{"N", "4"}, {"M"}};
+    request.compilation.options.headers = {{"h.h", "int h;"}};
+    request.compilation.options.math.ftz = true;
+    request.compilation.limits.memory_bytes = 1 << 30;
     fine &= seed("worker_request", "small", lode::worker::format_request(request));
     fine &= seed("worker_setup", "small",
                  lode::worker::format_setup({request.nvrtc, {"/a", "/b"}, 64, 1024}));

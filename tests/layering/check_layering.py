@@ -20,7 +20,8 @@ COMPONENTS = {
     "c": {"base", "jit", "runtime"},
 }
 # The other folders of its component that a folder may include. A file belongs to the deepest folder
-# named here; files in unnamed folders may include everything of their component.
+# named here; files in unnamed folders may include everything of their component. "jit" has the
+# files of jit that are in none of its folders.
 FOLDERS = {
     "emulator/memory": set(),
     "emulator/devices": set(),
@@ -30,6 +31,9 @@ FOLDERS = {
     "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/isa",
                         "emulator/memory"},
     "emulator/toolkit": {"emulator/decode", "emulator/driver"},
+    "jit": {"jit/files", "jit/nvrtc", "jit/pch", "jit/worker"},
+    "jit/cache": {"jit", "jit/files", "jit/headers", "jit/nvrtc", "jit/pch", "jit/remote",
+                  "jit/store", "jit/worker"},
     "jit/files": set(),
     "jit/nvrtc": {"jit/files"},
     "jit/pch": {"jit/nvrtc", "jit/files", "jit/headers", "jit/store"},
@@ -43,8 +47,8 @@ FOLDERS = {
 }
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
-          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/shims.hpp",
-          "jit/text_words.hpp", "runtime/device_checks.hpp",
+          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/options_fields.hpp",
+          "jit/options_text.hpp", "jit/shims.hpp", "jit/text_words.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
           "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.
@@ -67,6 +71,8 @@ LIBRARIES = [
     ("CLI/", "CLI11", "CLI11::", "CLI11"),
     ("seccomp.h", "PkgConfig", "PkgConfig::seccomp", "libseccomp"),
 ]
+# Libraries of headers alone: the component itself finds them, and hosts don't need them.
+HEADERS_ALONE = {"nlohmann_json"}
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
 # that the build leaves out.
 OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp", "curl/curl.h", "hiredis/hiredis.h",
@@ -131,7 +137,7 @@ def check_public_header(path, component, report):
 def folder_of(name):
     """Returns the deepest folder in FOLDERS that contains a file, or None."""
     parts = name.split("/")
-    for count in range(len(parts) - 1, 1, -1):
+    for count in range(len(parts) - 1, 0, -1):
         if "/".join(parts[:count]) in FOLDERS:
             return "/".join(parts[:count])
     return None
@@ -246,13 +252,14 @@ def check_libraries(root, report_at):
                 if target not in links:
                     report_at(path, number, f"{owner} includes {name} but doesn't link the {target} "
                                             "target")
-                if owner not in COMPONENTS:
+                if owner not in COMPONENTS or package in HEADERS_ALONE:
                     if package not in depends and f"find_package({package}" not in links:
                         report_at(path, number, f"{owner} includes {name} but doesn't find the package "
                                                 f"{package}")
-                    continue
+                    if owner not in COMPONENTS:
+                        continue
                 used.add(package)
-                if package not in depends:
+                if package not in depends | HEADERS_ALONE:
                     report_at(path, number, f"{owner} includes {name}, but no "
                                             f"lode_depends({package}) makes hosts find it")
                 if title not in told:

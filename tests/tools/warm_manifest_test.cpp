@@ -90,7 +90,7 @@ TEST_CASE("warm manifest: what is recorded is read back, whichever option it has
     all.emplace_back().math.preset = lode::Math::Preset::host_comparable;
     for (const auto& options : all) {
         const auto line = require(
-            lode::cache::recorded_line(source, *Arch::parse("sm_90a"), options, names, "/work"));
+            lode::cache::recorded_line({source, *Arch::parse("sm_90a"), options, names}, "/work"));
         CHECK(different.insert(line).second);
         recording += lode::cache::with_measurement(line, "NVRTC 13.0.88", 12.5);
     }

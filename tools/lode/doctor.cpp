@@ -104,7 +104,8 @@ public:
         is_all_known_ &= task.compile_ms.has_value();
         constexpr std::size_t most = 10;
         if (count_ <= most)
-            list_ += fmt::format("\n{} for {}: {}", task.label, task.arch.to_string(), reason);
+            list_ +=
+                fmt::format("\n{} for {}: {}", task.label, task.request.arch.to_string(), reason);
         if (count_ == most + 1) list_ += "\n…";
     }
     void report(JitPolicy policy, Findings& findings) const {
@@ -198,15 +199,17 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
     std::vector<Result<CacheExplanation>> answers(tasks->size(), CacheExplanation{});
     for_each_task(*tasks, 1, [&](std::size_t i, const Status& entered) {
         const WarmTask& task = (*tasks)[i];
-        answers[i] = entered.and_then(
-            [&] { return compiler.explain(task.source, task.arch, task.options, task.names); });
+        answers[i] = entered.and_then([&] {
+            return compiler.explain(task.request.source, task.request.arch, task.request.options,
+                                    task.request.name_expressions);
+        });
     });
     Missing missing;
     std::size_t ptx_only = 0;
     for (std::size_t i = 0; i < tasks->size(); ++i) {
         const WarmTask& task = (*tasks)[i];
         const auto& told = answers[i];
-        if (!task.arch.is_real()) ++ptx_only;
+        if (!task.request.arch.is_real()) ++ptx_only;
         if (told && told->miss) missing.add(task, told->miss.to_string());
         // Without a compiler, which is said already, nothing of the manifest is known.
         if (told || told.error().code == Errc::compiler_missing) continue;

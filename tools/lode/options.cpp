@@ -5,37 +5,21 @@
 #include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lode::tool {
 namespace {
 
-template <class T, std::size_t n>
-using Choices = std::array<std::pair<std::string_view, T>, n>;
-
-constexpr Choices<Math::Preset, 3> math_presets = {
-    {{"ieee", Math::Preset::ieee},
-     {"fast", Math::Preset::fast},
-     {"host_comparable", Math::Preset::host_comparable}}};
-
-constexpr Choices<Tile, 3> tile_choices{
-    {{"none", Tile::none}, {"enabled", Tile::enabled}, {"only", Tile::only}}};
-
-/// The value named `text` among `choices`. `shown` is what the error quotes.
-template <class T, std::size_t n>
-Result<T> choose(std::string_view option, std::string_view text, std::string_view shown,
-                 const Choices<T, n>& choices) {
-    std::string list;
-    for (const auto& [name, value] : choices) {
-        if (name == text) return value;
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
-    }
-    return fail(Errc::invalid_argument,
-                fmt::format("{} is '{}' but must be one of {}.", option, shown, list));
+/// The value named `text`.
+template <class Enum>
+Result<Enum> choose(std::string_view option, std::string_view text) {
+    if (const auto value = value_named<Enum>(text)) return *value;
+    return fail(Errc::invalid_argument, fmt::format("{} is '{}' but must be one of {}.", option,
+                                                    text, fmt::join(names_of(Enum{}), ", ")));
 }
 
 }  // namespace
@@ -47,11 +31,11 @@ Result<Standard> parse_standard(std::string_view text) {
 }
 
 Result<Math::Preset> parse_math(std::string_view text) {
-    return choose("--math", text, text, math_presets);
+    return choose<Math::Preset>("--math", text);
 }
 
 Result<Tile> parse_tile(std::string_view text) {
-    return choose("--tile", text, text, tile_choices);
+    return choose<Tile>("--tile", text);
 }
 
 Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
@@ -141,9 +125,11 @@ Result<int> parse_cuda_version(std::string_view text) {
 }
 
 Result<SuffixPolicy> parse_suffix(std::string_view text) {
-    constexpr Choices<SuffixPolicy, 3> suffixes = {
-        {{"a", SuffixPolicy::specific}, {"f", SuffixPolicy::family}, {"none", SuffixPolicy::none}}};
-    return choose("--suffix", text, text, suffixes);
+    if (text == "a") return SuffixPolicy::specific;
+    if (text == "f") return SuffixPolicy::family;
+    if (text == "none") return SuffixPolicy::none;
+    return fail(Errc::invalid_argument,
+                fmt::format("--suffix is '{}' but must be one of a, f, none.", text));
 }
 
 Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {

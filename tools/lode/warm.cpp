@@ -90,7 +90,8 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
 std::vector<Arch> archs_of(const std::vector<WarmTask>& tasks) {
     std::vector<Arch> archs;
     for (const auto& task : tasks)
-        if (std::ranges::find(archs, task.arch) == archs.end()) archs.push_back(task.arch);
+        if (std::ranges::find(archs, task.request.arch) == archs.end())
+            archs.push_back(task.request.arch);
     return archs;
 }
 
@@ -104,8 +105,8 @@ std::string text_of(const std::vector<std::string>& names) {
 Json task_json(const WarmTask& task) {
     return {{"where", task.where},
             {"source", task.label},
-            {"arch", task.arch.to_string()},
-            {"names", task.names}};
+            {"arch", task.request.arch.to_string()},
+            {"names", task.request.name_expressions}};
 }
 
 /// The options of the cache to fill. Errors: invalid_argument if it can't be filled.
@@ -146,7 +147,8 @@ Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
 std::string missing_because(const WarmTask& task, const CachedCompiler& compiler,
                             const Status& entered, std::string& tier) {
     if (!entered) return entered.error().message;
-    const auto told = compiler.explain(task.source, task.arch, task.options, task.names);
+    const auto told = compiler.explain(task.request.source, task.request.arch, task.request.options,
+                                       task.request.name_expressions);
     if (!told) return told.error().message;
     tier = told->tier;
     return told->miss.to_string();
@@ -172,7 +174,8 @@ Result<Answer> check(const std::vector<WarmTask>& tasks, const CachedCompiler& c
         if (!tiers[i].empty()) continue;
         ++missing;
         missing_ms += task.compile_ms.value_or(0);
-        table.row({task.label, task.arch.to_string(), text_of(task.names), reasons[i]});
+        table.row({task.label, task.request.arch.to_string(),
+                   text_of(task.request.name_expressions), reasons[i]});
     }
     Answer answer;
     if (missing > 0) {
@@ -205,8 +208,7 @@ std::vector<Warmed> compile_tasks(const std::vector<WarmTask>& tasks,
         const WarmTask& task = tasks[i];
         const auto compile = [&]() -> Result<CompileReport> {
             LODE_TRY(entered);
-            LODE_TRY_ASSIGN(const auto cached,
-                            compiler.compile(task.source, task.arch, task.options, task.names));
+            LODE_TRY_ASSIGN(const auto cached, compiler.compile(task.request));
             if (cached.report.not_kept.empty()) return cached.report;
             return fail(Errc::file_failed,
                         fmt::format("The result can't be kept: {}.", cached.report.not_kept));
@@ -228,7 +230,7 @@ Status write_packs(const WarmRequest& request, const CacheOptions& cache,
     for (const Arch& arch : archs_of(tasks)) {
         std::vector<Digest> entries;
         for (std::size_t i = 0; i < tasks.size(); ++i)
-            if (tasks[i].arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
+            if (tasks[i].request.arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
         const auto file = cache::pack_for(request.pack, arch);
         LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
         answer.text +=
@@ -277,7 +279,7 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
             json["error"] = to_json(outcome.error());
             if (++failed <= most_listed) {
                 failures += fmt::format("\n  {} ({} for {}): {}", task.where, task.label,
-                                        task.arch.to_string(), outcome.error().message);
+                                        task.request.arch.to_string(), outcome.error().message);
             }
         }
         list.push_back(std::move(json));
@@ -313,7 +315,7 @@ Result<Answer> fetch(const std::vector<WarmTask>& tasks, const CachedCompiler& c
     // Paths of a request may be relative to the folder of its manifest.
     std::map<std::filesystem::path, std::vector<CompileRequest>> folders;
     for (const auto& task : tasks)
-        folders[task.folder].push_back({task.source, task.arch, task.options, task.names});
+        folders[task.folder].push_back(task.request);
     const auto before = std::filesystem::current_path();
     for (const auto& [folder, requests] : folders) {
         std::error_code problem;

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
+#include "jit/options_fields.hpp"
 #include "jit/options_text.hpp"
 #include "jit/text.hpp"
 #include "tools/lode/options.hpp"
@@ -13,6 +14,7 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -137,33 +139,30 @@ Status take(const Node& node, std::vector<std::string>& value) {
 Status take(const Node& node, Standard& value) {
     LODE_TRY_ASSIGN(const auto text, node.text());
     const auto standard = standard_of(text);
-    if (!standard) return node.wrong("it must be c++11, c++14, c++17 or c++20");
+    if (!standard) return node.wrong("it must be " + alternatives(standard_names));
     value = *standard;
     return {};
 }
-Status take(const Node& node, Math::Preset& value) {
+template <class Enum>
+requires std::is_enum_v<Enum> Status take(const Node& node, Enum& value) {
     LODE_TRY_ASSIGN(const auto text, node.text());
-    const auto preset = parse_math(text);
-    if (!preset) return node.wrong("it must be ieee, fast or host_comparable");
-    value = *preset;
+    const auto named = value_named<Enum>(text);
+    if (!named) return node.wrong("it must be " + alternatives(names_of(value)));
+    value = *named;
     return {};
 }
-Status take(const Node& node, Tile& value) {
-    LODE_TRY_ASSIGN(const auto text, node.text());
-    const auto tile = parse_tile(text);
-    if (!tile) return node.wrong("it must be none, enabled or only");
-    value = *tile;
-    return {};
+/// Reads an object by the names of its members.
+template <class Object>
+Status take_members(const Node& node, Object& value) {
+    std::vector<Node::Key> keys;
+    each_field(value, [&](const char* name, auto& member) {
+        keys.push_back({name, [&member](const Node& it) { return take(it, member); }});
+    });
+    return node.read(keys);
 }
 Status take(const Node& node, Math& value) {
     if (node.is_text()) return take(node, value.preset);
-    const auto into = [](auto& member) { return [&](const Node& it) { return take(it, member); }; };
-    const Node::Key keys[] = {{"preset", into(value.preset)},
-                              {"ftz", into(value.ftz)},
-                              {"prec_div", into(value.prec_div)},
-                              {"prec_sqrt", into(value.prec_sqrt)},
-                              {"fmad", into(value.fmad)}};
-    return node.read(keys);
+    return take_members(node, value);
 }
 Status take(const Node& node, std::vector<Definition>& value) {
     LODE_TRY_ASSIGN(const auto texts, node.texts());
@@ -189,24 +188,7 @@ Status take(const Node& node, std::vector<Header>& value) {
     return {};
 }
 Status take(const Node& node, CompileOptions& value) {
-    const auto into = [](auto& member) { return [&](const Node& it) { return take(it, member); }; };
-    const Node::Key keys[] = {{"definitions", into(value.definitions)},
-                              {"include_folders", into(value.include_folders)},
-                              {"headers", into(value.headers)},
-                              {"pre_includes", into(value.pre_includes)},
-                              {"standard", into(value.standard)},
-                              {"math", into(value.math)},
-                              {"max_registers", into(value.max_registers)},
-                              {"line_info", into(value.line_info)},
-                              {"debug", into(value.debug)},
-                              {"source_files", into(value.source_files)},
-                              {"relocatable", into(value.relocatable)},
-                              {"lto", into(value.lto)},
-                              {"minimal", into(value.minimal)},
-                              {"tile", into(value.tile)},
-                              {"toolkit_headers", into(value.toolkit_headers)},
-                              {"extra_flags", into(value.extra_flags)}};
-    LODE_TRY(node.read(keys));
+    LODE_TRY(take_members(node, value));
     if (const auto valid = compile_flags(value); !valid) return node.refused(valid.error());
     return {};
 }

@@ -57,8 +57,12 @@ private:
             names.push_back(name_expressions_for(kernel));
         const auto add_for = [&](const Arch& target, const CompileOptions& options) {
             for (const auto& list : names)
-                add_task({request.where, request.source->name(), request.folder, *request.source,
-                          target, options, list, request.compiler, request.compile_ms});
+                add_task({request.where,
+                          request.source->name(),
+                          request.folder,
+                          {*request.source, target, options, list},
+                          request.compiler,
+                          request.compile_ms});
         };
         if (arch) {
             add_for(*arch, request.options);
@@ -93,8 +97,12 @@ private:
                 compilations_of(entry->family, device.properties, request.options, request.rows));
             for (const auto& [row, source, options, names, suffix] : compilations) {
                 LODE_TRY_ASSIGN(const Arch target, target_on(device, suffix));
-                add_task({request.where, fmt::format("{}:{}", request.family, row), request.folder,
-                          source, target, options, names, request.compiler, request.compile_ms});
+                add_task({request.where,
+                          fmt::format("{}:{}", request.family, row),
+                          request.folder,
+                          {source, target, options, names},
+                          request.compiler,
+                          request.compile_ms});
             }
         }
         return {};
@@ -130,8 +138,7 @@ private:
     }
 
     void add_task(WarmTask task) {
-        const auto line =
-            cache::recorded_line(task.source, task.arch, task.options, task.names, task.folder);
+        const auto line = cache::recorded_line(task.request, task.folder);
         if (line && !lines_.insert(*line).second) return;
         tasks_.push_back(std::move(task));
     }
@@ -199,7 +206,7 @@ void for_each_task(std::span<const WarmTask> tasks, std::size_t jobs,
         const auto work_on_some = [&] {
             for (std::size_t i = next++; i < indices.size(); i = next++) {
                 const WarmTask& task = tasks[indices[i]];
-                const bool needs = cache::needs_working_folder(task.source, task.options);
+                const bool needs = cache::needs_working_folder(task.request);
                 work(indices[i], needs ? entered : Status());
             }
         };

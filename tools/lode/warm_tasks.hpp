@@ -19,10 +19,7 @@ struct WarmTask {
     std::string where;             ///< The request in its manifest.
     std::string label;             ///< "saxpy.cu", or "reduce:redux" for the row of a family.
     std::filesystem::path folder;  ///< The working folder that relative paths need.
-    Source source;
-    Arch arch;
-    CompileOptions options;
-    std::vector<std::string> names;
+    CompileRequest request;
     std::string compiler;              ///< That of the recording; empty if unknown.
     std::optional<double> compile_ms;  ///< What it took when it was recorded.
 };

@@ -91,9 +91,9 @@ Status lock_jail(const Request& request, int socket) {
     const auto asks_for_threads = [](const std::string& text) {
         return text.find("split-compile") != std::string::npos;
     };
-    return restrict_calls(socket,
-                          std::ranges::any_of(request.options.extra_flags, asks_for_threads) ||
-                              std::ranges::any_of(request.environment, asks_for_threads));
+    return restrict_calls(
+        socket, std::ranges::any_of(request.compilation.options.extra_flags, asks_for_threads) ||
+                    std::ranges::any_of(request.environment, asks_for_threads));
 }
 
 }  // namespace LODE_NAMESPACE::worker

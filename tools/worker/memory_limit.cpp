@@ -96,18 +96,18 @@ bool enforce(const KernelLimit& limit, rlim_t hard, std::uint64_t bytes, bool fo
 
 Result<MemoryLimit> MemoryLimit::set(const Request& request, int socket, bool for_good) {
     MemoryLimit made;
-    if (request.limits.memory_bytes == 0) return made;
+    if (request.compilation.limits.memory_bytes == 0) return made;
     for (const auto& limit : kernel_limits) {
         rlimit& before = made.before_.emplace_back();
         if (::prlimit(0, limit.resource, nullptr, &before) == 0 &&
-            enforce(limit, before.rlim_max, request.limits.memory_bytes, for_good))
+            enforce(limit, before.rlim_max, request.compilation.limits.memory_bytes, for_good))
             continue;
         if (!request.is_measured) {
             return fail(Errc::not_supported,
                         fmt::format("The memory for compiling '{}' can't be limited here: the "
                                     "system enforces no limits of memory, and /proc doesn't say "
                                     "what a process has.",
-                                    request.source.name()));
+                                    request.compilation.source.name()));
         }
     }
     if (for_good) made.before_.clear();

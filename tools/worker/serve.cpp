@@ -69,7 +69,7 @@ private:
         if (refusal_) return tl::unexpected<Error>(*refusal_);
         LODE_TRY_ASSIGN(const Request request, parse_request(message));
         if (jail_) {
-            LODE_TRY(check_options(request.options, *jail_));
+            LODE_TRY(check_options(request.compilation.options, *jail_));
             answer.files.compiler = FileAccesses(jail_->limits);
             answer.files.shims = FileAccesses(jail_->limits);
         }
@@ -79,7 +79,7 @@ private:
         if (request.task == Task::link) {
             LODE_TRY_ASSIGN(const auto library, nvjitlink::open(request.link.search));
             LODE_TRY_ASSIGN(const auto limit, confine_to(request));
-            answer.image = nvjitlink::link(library, request.link.inputs, request.arch,
+            answer.image = nvjitlink::link(library, request.link.inputs, request.compilation.arch,
                                            request.link.options, answer.files.compiler);
             return {};
         }
@@ -88,13 +88,14 @@ private:
         if (request.task == Task::properties) {
             LODE_TRY_ASSIGN(answer.properties, properties_of(*nvrtc));
             Image none;
-            none.arch = request.arch;
+            none.arch = request.compilation.arch;
             answer.image = std::move(none);
             return {};
         }
-        answer.image = compile_with(*nvrtc, request.source, request.arch, request.options,
-                                    request.name_expressions, &answer.files,
-                                    {precompiler_.get(), &request.pch}, {}, request.source_files);
+        answer.image = compile_with(*nvrtc, request.compilation,
+                                    {.files = &answer.files,
+                                     .source_files = request.source_files,
+                                     .pch = {precompiler_.get(), &request.pch}});
         return {};
     }
 

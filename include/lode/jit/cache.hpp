@@ -10,6 +10,7 @@
 #include <lode/base/log.hpp>
 #include <lode/base/pending.hpp>
 #include <lode/jit/compile_report.hpp>
+#include <lode/jit/compile_request.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
@@ -136,15 +137,6 @@ struct CacheCounters {
     [[nodiscard]] std::uint64_t hits() const noexcept {
         return memory_hits + disk_hits + pack_hits + remote_hits;
     }
-};
-
-/// One compilation to do.
-struct CompileRequest {
-    Source source;                                   ///< What to compile.
-    Arch arch;                                       ///< The target.
-    CompileOptions options = {};                     ///< How.
-    std::vector<std::string> name_expressions = {};  ///< As for Compiler::compile().
-    CompileLimits limits = {};                       ///< What it may take.
 };
 
 /// Compiled code and where it came from.

@@ -83,7 +83,7 @@ struct CompileEvent {
 
     Kind kind = Kind::queued;                      ///< The step.
     std::uint64_t request = 0;                     ///< The request's number in its compiler.
-    std::string_view source;                       ///< Source::name().
+    std::string_view source = {};                  ///< Source::name().
     Arch arch = {};                                ///< The target; sm_0 until it is chosen.
     Digest key = {};                               ///< The request's key; zeros if not known.
     CompilePhase phase = CompilePhase::compiling;  ///< Of a phase.

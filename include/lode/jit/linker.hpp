@@ -24,8 +24,8 @@ LODE_API_BEGIN
 namespace LODE_NAMESPACE {
 
 class FileAccesses;
-namespace detail {
-class CachedCompilerState;
+namespace cache {
+class LinkPipeline;
 }
 
 /// Where to look for nvJitLink.
@@ -150,7 +150,7 @@ public:
     }
 
 private:
-    friend class detail::CachedCompilerState;
+    friend class cache::LinkPipeline;
     /// Also records what the linker calculates with the C library.
     [[nodiscard]] Result<Image> link(std::span<const LinkInput> inputs, const Arch& target,
                                      const LinkOptions& options, FileAccesses& accesses) const;

@@ -47,6 +47,9 @@ public:
     /// Whether it has its code: in memory, or pinned.
     [[nodiscard]] bool is_read() const noexcept { return is_read_; }
 
+    /// The code if is_read(); otherwise empty.
+    [[nodiscard]] const std::string& code() const noexcept { return code_; }
+
     /// The folder for quoted includes; empty for code in memory.
     [[nodiscard]] std::filesystem::path folder() const;
 

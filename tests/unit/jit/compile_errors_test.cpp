@@ -137,12 +137,12 @@ TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing heade
 
     const auto plain = lode::compile_with(
         **lone,
-        Source::text("#include <cstdint>\n__global__ void k(std::uint8_t* p) { *p = 1; }\n"),
-        sm(90), {});
+        {Source::text("#include <cstdint>\n__global__ void k(std::uint8_t* p) { *p = 1; }\n"),
+         sm(90)});
     CHECK_MESSAGE(plain, plain.error().describe());
 
     const auto image =
-        lode::compile_with(**lone, Source::text("#include <cuda_fp16.h>\n", "h.cu"), sm(90), {});
+        lode::compile_with(**lone, {Source::text("#include <cuda_fp16.h>\n", "h.cu"), sm(90)});
     REQUIRE_FALSE(image);
     CHECK(image.error().code == Errc::compile_failed);
     CHECK(contains(image.error().message, "h.cu:1:"));

@@ -20,11 +20,15 @@ bool can_form_time(std::initializer_list<std::string_view> texts) {
     return pieces.can_form_any(time_words);
 }
 
-/// A unit without headers.
-TranslationUnit unit(std::string_view code, const CompileOptions& options = {},
-                     std::span<const std::string> names = {}) {
+/// A unit without headers; a view of the request.
+TranslationUnit unit(const CompileRequest& request) {
     static const FileAccesses none;
-    return {code, options, names, none, {}};
+    return {request, none, {}};
+}
+
+CompileRequest asks(const char* code, CompileOptions options = {},
+                    std::vector<std::string> names = {}) {
+    return {Source::text(code), {}, std::move(options), std::move(names)};
 }
 
 }  // namespace
@@ -61,23 +65,23 @@ TEST_CASE("text words: an identifier is found as a whole") {
 TEST_CASE("translation unit: parts in the source, definitions, names and headers make a word") {
     CompileOptions options;
     options.definitions = {{"P", "__TI"}};
-    CHECK(unit("C(P,ME__)", options).may_use_time());
-    CHECK_FALSE(unit("C(P,MEM)", options).may_use_time());
+    CHECK(unit(asks("C(P,ME__)", options)).may_use_time());
+    CHECK_FALSE(unit(asks("C(P,MEM)", options)).may_use_time());
     const std::vector<std::string> names{"k<C(P,ME__)[7]>"};
-    CHECK(unit("", options, names).may_use_time());
+    CHECK(unit(asks("", options, names)).may_use_time());
     options.definitions = {{"P"}};
     options.headers = {{"a.h", "#define Q __FI"}};
-    CHECK(unit("C(Q,LE__)", options).may_name_files());
-    CHECK_FALSE(unit("C(Q,LE__)", options).may_use_time());
+    CHECK(unit(asks("C(Q,LE__)", options)).may_name_files());
+    CHECK_FALSE(unit(asks("C(Q,LE__)", options)).may_use_time());
     options.extra_flags = {"--device-int128=__DA"};
-    CHECK(unit("TE__", options).may_use_time());
-    CHECK(unit("CAT(__has_, include)(<a.h>)").may_join_questions());
-    CHECK_FALSE(unit("#if __has_include(<a.h>)").may_join_questions());
-    CHECK(unit("CAT(__BASE_, FILE__)").may_name_source());
-    CHECK(unit("f(__builtin_FILE())").may_name_files());
-    CHECK(unit("std::source_location::current()").may_name_files());
-    CHECK(unit("assert(x)").may_name_files());
-    CHECK_FALSE(unit("static_assert(x);").may_name_files());
+    CHECK(unit(asks("TE__", options)).may_use_time());
+    CHECK(unit(asks("CAT(__has_, include)(<a.h>)")).may_join_questions());
+    CHECK_FALSE(unit(asks("#if __has_include(<a.h>)")).may_join_questions());
+    CHECK(unit(asks("CAT(__BASE_, FILE__)")).may_name_source());
+    CHECK(unit(asks("f(__builtin_FILE())")).may_name_files());
+    CHECK(unit(asks("std::source_location::current()")).may_name_files());
+    CHECK(unit(asks("assert(x)")).may_name_files());
+    CHECK_FALSE(unit(asks("static_assert(x);")).may_name_files());
 }
 
 TEST_CASE("translation unit: macros of the toolkit may name files, its tokens aren't pieces") {
@@ -92,15 +96,15 @@ TEST_CASE("translation unit: macros of the toolkit may name files, its tokens ar
         "#define WHERE_(x) \\\n  __FILE__ x\n# define WHERE WHERE_(1)\n#define OTHER 1\nint T I M "
         "E;");
     const std::vector<std::filesystem::path> toolkit{"/toolkit/include"};
-    const auto names_files = [&](std::string_view code) {
-        return TranslationUnit(code, {}, {}, accesses, toolkit).may_name_files();
+    const auto names_files = [&](const char* code) {
+        return TranslationUnit(asks(code), accesses, toolkit).may_name_files();
     };
     CHECK(names_files("h(WHERE)"));
     CHECK(names_files("h(WHERE_(2))"));
     CHECK_FALSE(names_files("h(OTHER)"));
-    CHECK_FALSE(TranslationUnit("", {}, {}, accesses, toolkit).may_use_time());
+    CHECK_FALSE(TranslationUnit(asks(""), accesses, toolkit).may_use_time());
     add("/toolkit/includes/b.h", "T I M E");
-    CHECK(TranslationUnit("", {}, {}, accesses, toolkit).may_use_time());
+    CHECK(TranslationUnit(asks(""), accesses, toolkit).may_use_time());
     add("/toolkit/include/c.h", "f(__DATE__)");
-    CHECK(TranslationUnit("", {}, {}, accesses, toolkit).may_use_time());
+    CHECK(TranslationUnit(asks(""), accesses, toolkit).may_use_time());
 }

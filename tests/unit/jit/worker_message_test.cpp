@@ -34,22 +34,23 @@ TEST_CASE("worker message: a request comes out as it went in") {
         request.nvrtc.cuda_home = "/cuda";
         request.nvrtc.cuda_path = std::nullopt;
         request.source_files = {"/s/a.cu", "/t"};
-        request.limits = {.time = std::chrono::milliseconds(7), .memory_bytes = 9};
+        request.compilation.limits = {.time = std::chrono::milliseconds(7), .memory_bytes = 9};
         request.is_measured = true;
         const auto parsed = require(worker::parse_request(worker::format_request(request)));
         CHECK(parsed.nvrtc == request.nvrtc);
         CHECK(parsed.working_folder == request.working_folder);
         CHECK(parsed.environment == request.environment);
-        CHECK(parsed.source.name() == source.name());
-        CHECK(parsed.source.language() == source.language());
-        CHECK(parsed.source.is_file() == source.is_file());
-        CHECK(parsed.source.is_read() == source.is_read());
-        if (source.is_read()) CHECK(require(parsed.source.read()) == require(source.read()));
-        CHECK(parsed.arch == request.arch);
-        CHECK(parsed.options == options);
-        CHECK(parsed.name_expressions == request.name_expressions);
+        CHECK(parsed.compilation.source.name() == source.name());
+        CHECK(parsed.compilation.source.language() == source.language());
+        CHECK(parsed.compilation.source.is_file() == source.is_file());
+        CHECK(parsed.compilation.source.is_read() == source.is_read());
+        if (source.is_read())
+            CHECK(require(parsed.compilation.source.read()) == require(source.read()));
+        CHECK(parsed.compilation.arch == request.compilation.arch);
+        CHECK(parsed.compilation.options == options);
+        CHECK(parsed.compilation.name_expressions == request.compilation.name_expressions);
         CHECK(parsed.source_files == request.source_files);
-        CHECK(parsed.limits == request.limits);
+        CHECK(parsed.compilation.limits == request.compilation.limits);
         CHECK(parsed.is_measured);
     }
 }

@@ -21,10 +21,7 @@ inline worker::Request request_of(const Source& source, const CompileOptions& op
     return {NvrtcSearchEnvironment::of_process({}),
             std::filesystem::current_path().native(),
             std::move(variables),
-            source,
-            sm(80),
-            options,
-            std::move(names)};
+            {source, sm(80), options, std::move(names)}};
 }
 
 }  // namespace lode::test

@@ -163,7 +163,7 @@ TEST_CASE("workers: relative paths and variables are the host's, also when they 
     auto folder = make_scratch();
     const auto before = fs::current_path();
     auto request = request_of(Source::text("#include \"v.h\"\n__device__ int v = V;", "v.cu"));
-    request.options.include_folders = {"include"};
+    request.compilation.options.include_folders = {"include"};
     worker::Pool pool(workers(1));
     for (const int value : {1, 2}) {
         const auto here = folder.path() / fmt::format("{}", value);
@@ -307,8 +307,8 @@ TEST_CASE("workers: time and memory have limits") {
 TEST_CASE("workers: any limit of time can be given") {
     worker::Pool pool(workers(1));
     auto request = request_of(Source::text("__global__ void k() {}"));
-    request.limits.time = std::chrono::milliseconds::max();
-    request.limits.memory_bytes = UINT64_MAX;
+    request.compilation.limits.time = std::chrono::milliseconds::max();
+    request.compilation.limits.memory_bytes = UINT64_MAX;
     CHECK(require(pool.compile(request, {})).image.has_value());
 }
 

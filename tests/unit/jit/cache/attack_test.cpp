@@ -47,7 +47,7 @@ public:
         const auto answer = ask(source, options);
         CompileFiles files;
         oracle::FakeNvrtc judge(scratch / "toolkit");
-        const auto judged = judge.compile({source, sm_90, options, {}, {}, files});
+        const auto judged = judge.compile({source, sm_90, options}, {.files = &files});
         REQUIRE_MESSAGE(answer, (answer ? "" : answer.error().describe()));
         REQUIRE(judged);
         CHECK(answer->image->ptx == judged->ptx);

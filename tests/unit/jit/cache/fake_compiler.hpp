@@ -47,48 +47,48 @@ public:
         info.search_attempts = {"found"};
         return properties;
     }
-    Result<Image> compile(const CompileTask& task) override {
+    Result<Image> compile(const CompileRequest& request, const CompileContext& context) override {
         ++openings;
         ++compilations;
         if (on_compile) on_compile();
         const auto end = std::chrono::steady_clock::now() + takes.load();
         while (std::chrono::steady_clock::now() < end) {
-            if (task.control.is_stopped()) return fail_cancelled(task.source.name());
+            if (context.control->is_stopped()) return fail_cancelled(request.source.name());
             std::this_thread::sleep_for(std::min(takes.load(), std::chrono::milliseconds(1)));
         }
-        LODE_TRY_ASSIGN(const std::string text, task.source.read());
-        task.files.is_watched = is_watched;
+        LODE_TRY_ASSIGN(const std::string text, request.source.read());
+        context.files->is_watched = is_watched;
         FileAccesses unseen;
-        FileAccesses& files = is_watched ? task.files.compiler : unseen;
-        (void)files.ask(program_name(task.source), false);
+        FileAccesses& files = is_watched ? context.files->compiler : unseen;
+        (void)files.ask(program_name(request.source), false);
         if (text.find("error") != std::string::npos) {
             return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
         }
-        std::string code = task.arch.to_string() + "\n";
-        CompileOptions placeless = task.options;
+        std::string code = request.arch.to_string() + "\n";
+        CompileOptions placeless = request.options;
         placeless.include_folders.clear();
         const auto flags = compile_flags(placeless);
         REQUIRE(flags);
         for (const auto& flag : *flags)
             code += flag + "\n";
-        auto expanded = expand(text, task.source.folder(), task.options, files);
+        auto expanded = expand(text, request.source.folder(), request.options, files);
         if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
         code += *expanded;
-        note_texts(task.files, text, task.options, task.name_expressions, {});
+        note_texts(*context.files, request, {});
 
         Image image;
-        image.name = task.source.name();
-        image.arch = task.arch;
+        image.name = request.source.name();
+        image.arch = request.arch;
         const auto bytes = as_bytes(code);
-        if (task.options.lto) {
+        if (request.options.lto) {
             image.lto_ir.assign(bytes.begin(), bytes.end());
         } else {
             image.cubin.assign(bytes.begin(), bytes.end());
             image.ptx = "// " + code;
         }
         image.compiler = "NVRTC " + build;
-        image.log = task.source.name() + "(1): warning: fake\n";
-        for (const auto& name : task.name_expressions)
+        image.log = request.source.name() + "(1): warning: fake\n";
+        for (const auto& name : request.name_expressions)
             image.lowered_names[name] = "_Z" + name;
         return image;
     }

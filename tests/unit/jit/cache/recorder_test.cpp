@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 }
 
 std::string line_of(const Source& source, const CompileOptions& options = {}) {
-    return recorded_line(source, *Arch::parse("sm_90"), options, {}, "/work").value();
+    return recorded_line({source, *Arch::parse("sm_90"), options}, "/work").value();
 }
 
 }  // namespace
@@ -51,10 +51,9 @@ TEST_CASE("recorder: every request is one line, hit or miss, however often it is
     first.compile(source, {.line_info = true}, "sm_80", {"f<int>", "g"});
     auto lines = lines_of(file);
     REQUIRE(lines.size() == 2);
-    CHECK(lines[0].starts_with(
-        R"({"manifest":1,"name":"k.cu","text":"a \"b\"\n\u0009c\\","folder":")" +
-        std::filesystem::current_path().string() +
-        R"(","arch":"sm_90a","compiler":"NVRTC 13.0.88","compile_ms":)"));
+    CHECK(lines[0].starts_with(R"({"manifest":1,"name":"k.cu","text":"a \"b\"\n\tc\\","folder":")" +
+                               std::filesystem::current_path().string() +
+                               R"(","arch":"sm_90a","compiler":"NVRTC 13.0.88","compile_ms":)"));
     CHECK(lines[0].ends_with("}\n"));
     CHECK(lines[1].find(R"("arch":"sm_80","options":{"line_info":true},"names":["f<int>","g"],)") !=
           std::string::npos);
@@ -114,7 +113,7 @@ TEST_CASE("recorder: the time and the compiler don't make a request another one"
 
 TEST_CASE("recorder: only UTF-8 is recorded, and a warning names what isn't") {
     const auto takes = [](std::string_view text) {
-        return recorded_line(Source::text(std::string(text)), *Arch::parse("sm_90"), {}, {}, "/")
+        return recorded_line({Source::text(std::string(text)), *Arch::parse("sm_90")}, "/")
             .has_value();
     };
     for (const auto* good :
@@ -190,8 +189,9 @@ void write_requests(const std::filesystem::path& file, const std::string& own) {
     Recorder recorder(file, {});
     for (int i = 0; i < requests; ++i) {
         const std::string text(static_cast<std::size_t>(i) * 50, 'x');
-        recorder.record(Source::text((i % 2 == 0 ? "shared" : own) + std::to_string(i) + text),
-                        *Arch::parse("sm_90"), {}, {}, {image, {}});
+        recorder.record({Source::text((i % 2 == 0 ? "shared" : own) + std::to_string(i) + text),
+                         *Arch::parse("sm_90")},
+                        {image, {}});
     }
 }
 

@@ -51,10 +51,10 @@ int compile_marked(const Work& work, const fs::path& answers) {
     if (!nvrtc || !(*nvrtc)->watches_files()) return 2;
     const Arch arch = *Arch::parse("sm_90");
     // Loads NVRTC's second library.
-    (void)compile_with(**nvrtc, Source::text("__global__ void k() {}\n"), arch, {});
+    (void)compile_with(**nvrtc, {Source::text("__global__ void k() {}\n"), arch});
     CompileFiles files;
     (void)::access(begin_mark, F_OK);
-    const auto image = compile_with(**nvrtc, work.source, arch, work.options, {}, &files);
+    const auto image = compile_with(**nvrtc, {work.source, arch, work.options}, {.files = &files});
     (void)::access(end_mark, F_OK);
     std::string text;
     for (const auto* accesses : {&files.compiler, &files.shims}) {

@@ -54,14 +54,12 @@ TEST_CASE("pch: images, logs and dependencies are those without") {
         for (const auto& options : variants) {
             CAPTURE(source.name());
             CompileFiles files;
-            const auto here = require(compile_with(*nvrtc, source, sm(80), options, names, &files));
+            const auto here =
+                require(compile_with(*nvrtc, {source, sm(80), options, names}, {.files = &files}));
             worker::Request request{NvrtcSearchEnvironment::of_process({}),
                                     fs::current_path().native(),
                                     variables,
-                                    source,
-                                    sm(80),
-                                    options,
-                                    names,
+                                    {source, sm(80), options, names},
                                     {place.cache().native(), true, std::uint64_t{1} << 30, 1}};
             ++made;
             // The first one makes the precompiled header, the second one uses it.

@@ -5,31 +5,26 @@
 #include "jit/memory_headers.hpp"
 
 #include <functional>
-#include <span>
 #include <string>
 
 namespace LODE_NAMESPACE {
 
 /// One compilation in progress: the inputs of every step.
-struct Job {
+struct Compilation {
     const NvrtcLibrary& nvrtc;
-    const Source& source;
-    const Arch& arch;
-    const CompileOptions& options;
-    std::span<const std::string> names;
-    std::string code;
+    const CompileRequest& request;  ///< Its source has the code as NVRTC takes it.
     const MemoryHeaders& headers;
     CompileFiles& files;
-    const std::function<bool()>& should_stop;
     const SourceFiles& written;
+    std::function<bool()> should_stop = {};
 
-    /// The same job with another record.
-    [[nodiscard]] Job with(CompileFiles& other) const {
-        return {nvrtc, source, arch, options, names, code, headers, other, should_stop, written};
+    /// The same with another record.
+    [[nodiscard]] Compilation with(CompileFiles& other) const {
+        return {nvrtc, request, headers, other, written, should_stop};
     }
     /// The source's name for line information.
     [[nodiscard]] const std::string& line_name() const noexcept {
-        return written.source.empty() ? source.name() : written.source;
+        return written.source.empty() ? request.source.name() : written.source;
     }
 };
 

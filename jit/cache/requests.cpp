@@ -1,5 +1,6 @@
-// What a request reports: its events and its CompileReport.
-#include "jit/cache/state.hpp"
+#include "jit/cache/requests.hpp"
+
+#include "base/process_end.hpp"
 
 #include <utility>
 
@@ -63,29 +64,30 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept {
     return "unknown";
 }
 
-cache::RequestContext CachedCompiler::State::new_request(const CompileLimits& limits) {
+namespace cache {
+
+RequestContext Requests::make(std::string source, const Arch& arch) {
     RequestContext context;
-    context.number = ++requests_;
-    context.limits = limits;
+    context.number = ++count_;
+    context.source = std::move(source);
+    context.arch = arch;
     return context;
 }
 
-void CachedCompiler::State::tell(const RequestContext& context, CompileEvent event) const {
-    const auto& hook = options().events;
+void Requests::tell(const RequestContext& context, CompileEvent event) const {
+    const auto& hook = storage_.options().events;
     if (!hook) return;
     event.request = context.number;
+    event.source = context.source;
+    event.arch = context.arch;
     event.milliseconds = context.milliseconds();
     hook(event);
 }
 
-Result<CachedImage> CachedCompiler::State::finish(const RequestContext& context,
-                                                  std::string_view source, const Arch& arch,
-                                                  Result<CachedImage> answer, bool shared) {
+Result<CachedImage> Requests::finish(const RequestContext& context, Result<CachedImage> answer,
+                                     bool shared) {
     if (!answer) {
-        tell(context, {.kind = CompileEvent::Kind::failed,
-                       .source = source,
-                       .arch = arch,
-                       .error = &answer.error()});
+        tell(context, {.kind = CompileEvent::Kind::failed, .error = &answer.error()});
         return answer;
     }
     CompileReport& report = answer->report;
@@ -93,19 +95,39 @@ Result<CachedImage> CachedCompiler::State::finish(const RequestContext& context,
     report.shared = shared;
     if (shared) ++storage_.counters.shared;
     tell(context, {.kind = report.hit() ? CompileEvent::Kind::hit : CompileEvent::Kind::done,
-                   .source = source,
-                   .arch = arch,
                    .key = report.key,
                    .report = &report});
     return answer;
 }
 
-CompileControl CachedCompiler::State::control_of(const RequestContext& context,
-                                                 const Source& source, const Arch& arch,
-                                                 const Digest& key,
-                                                 std::function<bool()> is_awaited) const {
+Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
+                        const std::optional<Digest>& key) {
+    const JitPolicy policy = storage_.options().policy;
+    if (policy == JitPolicy::allow) return {};
+    const std::string what = fmt::format("'{}' for {} isn't in the cache ({}{})", context.source,
+                                         context.arch.to_string(), miss.to_string(),
+                                         key ? fmt::format("; key {}", key->to_hex()) : "");
+    if (policy == JitPolicy::warn) {
+        storage_.options().log.write(LogLevel::warning, what + " and is compiled now.");
+        return {};
+    }
+    ++storage_.counters.refused;
+    return fail(Errc::not_found,
+                fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Fill "
+                            "the cache or a pack beforehand.",
+                            what));
+}
+
+std::optional<Error> Requests::gives_up(const RequestContext& context) const {
+    const bool is_given_up =
+        context.is_asynchronous && (tasks_.is_stopping() || context.stop.stop_requested());
+    if (!is_given_up && !is_process_ending()) return std::nullopt;
+    return fail_cancelled(context.source).value();
+}
+
+CompileControl Requests::control_of(const RequestContext& context, const Digest& key,
+                                    std::function<bool()> is_awaited) const {
     CompileControl control;
-    control.limits = context.limits;
     control.prefers_worker = context.is_asynchronous;
     if (context.is_asynchronous) {
         control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited),
@@ -115,16 +137,13 @@ CompileControl CachedCompiler::State::control_of(const RequestContext& context,
                     !(followed != nullptr && followed()));
         };
     }
-    if (options().events) {
-        control.on_phase = [this, &context, &source, arch, key](CompilePhase phase) {
-            tell(context, {.kind = CompileEvent::Kind::phase,
-                           .source = source.name(),
-                           .arch = arch,
-                           .key = key,
-                           .phase = phase});
+    if (storage_.options().events) {
+        control.on_phase = [this, &context, key](CompilePhase phase) {
+            tell(context, {.kind = CompileEvent::Kind::phase, .key = key, .phase = phase});
         };
     }
     return control;
 }
 
+}  // namespace cache
 }  // namespace LODE_NAMESPACE
