@@ -138,7 +138,7 @@ ObjectWriter options_json(const CompileOptions& options) {
     if (!texts.empty()) out.texts("definitions", texts);
     texts.clear();
     for (const auto& folder : include_folders)
-        texts.push_back(folder.native());
+        texts.push_back(folder.string());
     if (!texts.empty()) out.texts("include_folders", texts);
     std::string list;
     for (const auto& [name, text] : headers) {
@@ -188,7 +188,7 @@ Result<std::string> recorded_line(const Source& source, const Arch& arch,
         LODE_TRY_ASSIGN(const std::string text, source.read());
         out.text("name", source.name()).text("text", text);
     }
-    out.text("folder", working_folder.native());
+    out.text("folder", working_folder.string());
     out.text("arch", arch.to_string());
     const ObjectWriter inner = options_json(options);
     out.take_problem_of(inner);

@@ -37,7 +37,7 @@ public:
 
     /// `operations` are those of the cache's folder, and must outlive the state.
     CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
-                        const cache::FileOperations& operations = cache::FileOperations::system());
+                        const os::FileOperations& operations = os::FileOperations::system());
 
     [[nodiscard]] Result<CompilerInfo> info();
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,

@@ -117,7 +117,7 @@ struct MemberWriter {
     void operator()(const std::vector<std::filesystem::path>& paths) const {
         out.count(paths.size());
         for (const auto& path : paths)
-            out.text(path.native());
+            out.text(path.string());
     }
     void operator()(const std::vector<Definition>& definitions) const {
         out.count(definitions.size());
