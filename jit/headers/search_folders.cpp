@@ -55,7 +55,7 @@ std::string HeaderPath::resolve(const SearchFolders& folders) const {
             break;
     }
     if (folder == nullptr) return {};
-    std::string whole = folder->native();
+    std::string whole = folder->string();
     if (whole.empty() || path.empty()) return whole;
     if (whole.back() != '/') whole += '/';
     return whole += path;
