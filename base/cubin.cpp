@@ -1,12 +1,12 @@
 #include "base/cubin.hpp"
 
+#include "base/elf.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string_view>
-
-#include <elf.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -22,10 +22,9 @@ std::optional<Struct> struct_at(std::span<const std::byte> bytes, std::uint64_t 
 
 /// The bytes of a section; empty if it doesn't lie within the file.
 std::span<const std::byte> section_bytes(std::span<const std::byte> file,
-                                         const Elf64_Shdr& section) {
-    if (section.sh_offset > file.size() || section.sh_size > file.size() - section.sh_offset)
-        return {};
-    return file.subspan(section.sh_offset, section.sh_size);
+                                         const elf::Section& section) {
+    if (section.offset > file.size() || section.bytes > file.size() - section.offset) return {};
+    return file.subspan(section.offset, section.bytes);
 }
 
 std::string_view text_at(std::span<const std::byte> strings, std::uint64_t offset) {
@@ -39,25 +38,23 @@ std::string_view text_at(std::span<const std::byte> strings, std::uint64_t offse
 /// Calls visit(symbol, name) for every symbol of a cubin that is defined and has a name.
 template <class Visit>
 void for_each_symbol(std::span<const std::byte> cubin, Visit&& visit) {
-    const auto header = struct_at<Elf64_Ehdr>(cubin, 0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_CUDA)
-        return;
+    const auto header = struct_at<elf::Header>(cubin, 0);
+    if (!header || !header->is_cubin()) return;
     const auto section_at = [&](std::uint64_t index) {
-        return struct_at<Elf64_Shdr>(cubin, header->e_shoff + index * sizeof(Elf64_Shdr));
+        return struct_at<elf::Section>(cubin, header->sections_at + index * sizeof(elf::Section));
     };
-    for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
+    for (std::uint64_t i = 0; i < header->sections; ++i) {
         const auto section = section_at(i);
-        if (!section || section->sh_type != SHT_SYMTAB) continue;
-        const auto strings_section = section_at(section->sh_link);
+        if (!section || section->type != elf::symbol_table) continue;
+        const auto strings_section = section_at(section->link);
         if (!strings_section) continue;
         const auto strings = section_bytes(cubin, *strings_section);
         const auto symbols = section_bytes(cubin, *section);
-        for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size();
-             at += sizeof(Elf64_Sym)) {
-            const auto symbol = *struct_at<Elf64_Sym>(symbols, at);
-            const auto name = text_at(strings, symbol.st_name);
-            if (symbol.st_shndx != SHN_UNDEF && !name.empty()) visit(symbol, name);
+        for (std::uint64_t at = 0; at + sizeof(elf::Symbol) <= symbols.size();
+             at += sizeof(elf::Symbol)) {
+            const auto symbol = *struct_at<elf::Symbol>(symbols, at);
+            const auto name = text_at(strings, symbol.name);
+            if (symbol.section != elf::undefined_section && !name.empty()) visit(symbol, name);
         }
     }
 }
@@ -66,17 +63,18 @@ void for_each_symbol(std::span<const std::byte> cubin, Visit&& visit) {
 
 std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin) {
     std::vector<std::string> names;
-    for_each_symbol(cubin, [&](const Elf64_Sym& symbol, std::string_view name) {
-        if (ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL) names.emplace_back(name);
+    for_each_symbol(cubin, [&](const elf::Symbol& symbol, std::string_view name) {
+        if (symbol.binding() == elf::global_binding) names.emplace_back(name);
     });
     return names;
 }
 
 std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
-    constexpr unsigned char kernel_mark = 0x10;  // In st_other: the host may launch the function.
+    constexpr unsigned char kernel_mark =
+        0x10;  // In Symbol::other: the host may launch the function.
     std::vector<std::string> names;
-    for_each_symbol(cubin, [&](const Elf64_Sym& symbol, std::string_view name) {
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kernel_mark) != 0)
+    for_each_symbol(cubin, [&](const elf::Symbol& symbol, std::string_view name) {
+        if (symbol.type() == elf::function_type && (symbol.other & kernel_mark) != 0)
             names.emplace_back(name);
     });
     return names;

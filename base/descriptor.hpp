@@ -5,9 +5,12 @@
 
 #include <utility>
 
-#include <unistd.h>
-
 namespace LODE_NAMESPACE {
+
+namespace os {
+/// On failure returns false and sets errno.
+bool close_file(int file) noexcept;
+}  // namespace os
 
 /// A file descriptor, closed with the object. Move-only.
 class Descriptor {
@@ -15,7 +18,7 @@ public:
     Descriptor() noexcept = default;
     explicit Descriptor(int number) noexcept : number_(number) {}
     ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
+        if (number_ >= 0) os::close_file(number_);
     }
     Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
@@ -29,7 +32,7 @@ public:
     /// Gives the descriptor to the caller.
     [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
     /// Closes now; on failure returns false and sets errno.
-    bool close() noexcept { return ::close(release()) == 0; }
+    bool close() noexcept { return os::close_file(release()); }
     explicit operator bool() const noexcept { return number_ >= 0; }
 
 private:

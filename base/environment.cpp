@@ -1,4 +1,5 @@
 #include "base/foreign_environment.hpp"
+#include "base/os/process.hpp"
 
 #include <lode/base/environment.hpp>
 
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -137,10 +137,8 @@ std::optional<std::string> foreign_environment(std::string_view name) {
 
 std::vector<std::string> environment_names(std::string_view prefix) {
     std::vector<std::string> names;
-    for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
-        const std::string_view text = *variable;
-        if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
-    }
+    for (const std::string& line : os::environment_lines())
+        if (line.starts_with(prefix)) names.push_back(line.substr(0, line.find('=')));
     return names;
 }
 

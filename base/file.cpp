@@ -1,30 +1,26 @@
 #include "base/file.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/os/file.hpp"
+#include "base/os/process.hpp"
 #include "base/try.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
 
 /// The kind of a file that isn't regular.
-std::string_view kind_of(mode_t mode) noexcept {
-    if (S_ISFIFO(mode)) return "a pipe";
-    if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-    if (S_ISSOCK(mode)) return "a socket";
+std::string_view name_of(os::FileKind kind) noexcept {
+    if (kind == os::FileKind::pipe) return "a pipe";
+    if (kind == os::FileKind::device) return "a device";
+    if (kind == os::FileKind::socket) return "a socket";
     return "of an unknown kind";
 }
 
@@ -38,28 +34,26 @@ tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t
 /// The size of an open file; an error if it can't be read as a whole.
 Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path, std::uint64_t most,
                                     const FileCheck& check) {
-    struct stat status {};
-    if (::fstat(file, &status) != 0) return fail_from_errno("Reading a file", path, errno);
-    if (S_ISDIR(status.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
-    if (!S_ISREG(status.st_mode)) {
+    os::FileAttributes attributes;
+    if (!os::attributes_of(file, attributes)) return fail_from_errno("Reading a file", path, errno);
+    if (attributes.kind == os::FileKind::folder)
+        return fail_from_errno("Reading a file", path, EISDIR);
+    if (attributes.kind != os::FileKind::regular) {
         return fail(Errc::file_failed,
                     fmt::format("'{}' is {}, not a regular file, so lode doesn't read it.",
-                                path.string(), kind_of(status.st_mode)),
+                                path.string(), name_of(attributes.kind)),
                     native_from_errno(EINVAL));
     }
-    if (check) LODE_TRY(check(status));
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > most) return too_large(path, most);
-    return size;
+    if (check) LODE_TRY(check(attributes));
+    if (attributes.size > most) return too_large(path, most);
+    return attributes.size;
 }
 
 template <class Buffer>
 Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most,
                           const FileCheck& check = {}) {
-    // O_NONBLOCK: otherwise opening a pipe without a writer blocks forever. Regular files ignore
-    // it.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (file.get() < 0) {
+    const Descriptor file = os::open_file(path);
+    if (!file) {
         const int error_number = errno;
         if (error_number == ENOENT || error_number == ENOTDIR) {
             return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", path.string()),
@@ -76,8 +70,8 @@ Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most,
         buffer.resize(static_cast<std::size_t>(size) + 1);
         for (;;) {
             if (filled == buffer.size()) buffer.resize(std::max(buffer.size() * 2, smallest_room));
-            const ssize_t got = ::read(file.get(), buffer.data() + filled, buffer.size() - filled);
-            if (got < 0 && errno == EINTR) continue;
+            const auto room = std::as_writable_bytes(std::span(buffer)).subspan(filled);
+            const auto got = os::read_file(file.get(), room);
             if (got < 0) return fail_from_errno("Reading a file", path, errno);
             if (got == 0) break;
             filled += static_cast<std::size_t>(got);
@@ -94,25 +88,27 @@ Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most,
     return buffer;
 }
 
-/// Creates a new file beside `path` and stores its name in `name`; returns -1 and sets errno on
-/// failure. The kernel applies the umask to `mode`, so the process's umask is never changed. The
-/// name's length doesn't depend on that of `path`, which may already be the longest that the file
-/// system allows. Existing files of the same name (leftovers, another host's) are skipped.
-int create_beside(const std::filesystem::path& path, unsigned mode, std::filesystem::path& name) {
+/// Creates a new file beside `path` and stores its name in `name`; sets errno on failure. The
+/// kernel applies the umask to `mode`, so the process's umask is never changed. The name's length
+/// doesn't depend on that of `path`, which may already be the longest that the file system allows.
+/// Existing files of the same name (leftovers, another host's) are skipped.
+Descriptor create_beside(const std::filesystem::path& path, unsigned mode,
+                         std::filesystem::path& name) {
     static std::atomic<unsigned> counter{0};
     constexpr int tries = 1000;
     for (int i = 0; i < tries; ++i) {
-        name = path.parent_path() / fmt::format(".{}.{}.tmp", ::getpid(), counter++);
-        const int file = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
-        if (file >= 0 || errno != EEXIST) return file;
+        name = path.parent_path() / fmt::format(".{}.{}.tmp", os::process_id(), counter++);
+        using os::Open;
+        Descriptor file = os::open_file(name, Open::writing | Open::create | Open::only_new, mode);
+        if (file || errno != EEXIST) return file;
     }
-    return -1;
+    return {};
 }
 
 }  // namespace
 
 int make_folders(const std::filesystem::path& path) {
-    const auto make = [&] { return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST; };
+    const auto make = [&] { return os::make_folder(path) || errno == EEXIST; };
     if (make()) return 0;
     if (errno != ENOENT || !path.has_relative_path()) return errno;
     if (const int problem = make_folders(path.parent_path()); problem != 0) return problem;
@@ -121,8 +117,7 @@ int make_folders(const std::filesystem::path& path) {
 
 int write_all(int file, std::span<const std::byte> bytes) noexcept {
     while (!bytes.empty()) {
-        const ssize_t put = ::write(file, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
+        const auto put = os::write_file(file, bytes);
         if (put < 0) return errno;
         if (put == 0) return EIO;
         bytes = bytes.subspan(static_cast<std::size_t>(put));
@@ -131,7 +126,7 @@ int write_all(int file, std::span<const std::byte> bytes) noexcept {
 }
 
 Native native_from_errno(int error_number) {
-    const char* const name = ::strerrorname_np(error_number);
+    const char* const name = os::error_name(error_number);
     return {Native::Origin::system, error_number,
             name != nullptr ? name : fmt::format("errno {}", error_number)};
 }
@@ -160,23 +155,21 @@ Result<std::string> read_text_if(const std::filesystem::path& path, std::uint64_
 Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,
                     unsigned mode) {
     std::filesystem::path temporary;
-    const Descriptor file(create_beside(path, mode, temporary));
-    if (file.get() < 0) return fail_from_errno("Creating a file", path, errno);
+    const Descriptor file = create_beside(path, mode, temporary);
+    if (!file) return fail_from_errno("Creating a file", path, errno);
 
+    std::error_code problem;
     const auto write = [&]() -> Status {
-        if (const int problem = write_all(file.get(), bytes); problem != 0)
-            return fail_from_errno("Writing a file", path, problem);
+        if (const int error = write_all(file.get(), bytes); error != 0)
+            return fail_from_errno("Writing a file", path, error);
         // Some file systems report a failed write only here.
-        if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
-            return fail_from_errno("Writing a file", path, errno);
-        }
-        if (::rename(temporary.c_str(), path.c_str()) != 0) {
-            return fail_from_errno("Renaming a file", path, errno);
-        }
+        if (!os::flush_file(file.get())) return fail_from_errno("Writing a file", path, errno);
+        std::filesystem::rename(temporary, path, problem);
+        if (problem) return fail_from_errno("Renaming a file", path, problem.value());
         return {};
     };
     Status written = write();
-    if (!written) ::unlink(temporary.c_str());
+    if (!written) std::filesystem::remove(temporary, problem);
     return written;
 }
 

@@ -1,6 +1,8 @@
 // Files: whole reads and atomic writes.
 #pragma once
 
+#include "base/os/file.hpp"
+
 #include <lode/base/error.hpp>
 
 #include <cstddef>
@@ -11,8 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE {
 
@@ -29,7 +29,7 @@ inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
                                                         std::uint64_t most = largest_file);
 
 /// Judges a file by its attributes.
-using FileCheck = std::function<Status(const struct stat&)>;
+using FileCheck = std::function<Status(const os::FileAttributes&)>;
 /// read_text() of a file that `check` accepts; it gets the attributes of the open file, so that no
 /// other file can take its place in between. Errors: also those of `check`.
 [[nodiscard]] Result<std::string> read_text_if(const std::filesystem::path& path,

@@ -1,3 +1,4 @@
+#include "base/elf.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
 #include "base/try.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <elf.h>
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE {
@@ -26,13 +26,11 @@ std::string_view severity_name(Diagnostic::Severity severity) noexcept {
 }
 
 /// The ELF header of a cubin; nullopt for anything else.
-std::optional<Elf64_Ehdr> cubin_header_of(std::span<const std::byte> bytes) {
-    Elf64_Ehdr header;
+std::optional<elf::Header> cubin_header_of(std::span<const std::byte> bytes) {
+    elf::Header header;
     if (bytes.size() < sizeof(header)) return std::nullopt;
     std::memcpy(&header, bytes.data(), sizeof(header));
-    const bool is_cubin = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                          header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_CUDA;
-    return is_cubin ? std::optional(header) : std::nullopt;
+    return header.is_cubin() ? std::optional(header) : std::nullopt;
 }
 
 /// Whether a table of `count` entries lies within the first `size` bytes.
@@ -41,16 +39,16 @@ bool table_fits(std::uint64_t offset, std::uint64_t count, std::uint64_t entry,
     return offset <= size && count * entry <= size - offset;  // Both factors are 16 bits wide.
 }
 
-bool is_whole(const Elf64_Ehdr& header, std::size_t size) {
-    return table_fits(header.e_shoff, header.e_shnum, header.e_shentsize, size) &&
-           table_fits(header.e_phoff, header.e_phnum, header.e_phentsize, size);
+bool is_whole(const elf::Header& header, std::size_t size) {
+    return table_fits(header.sections_at, header.sections, header.section_bytes, size) &&
+           table_fits(header.segments_at, header.segments, header.segment_bytes, size);
 }
 
 /// The SM number in the header's flags: bits 8 … 15 since ABI version 8 (CUDA 13), else 0 … 7.
-int sm_number_of(const Elf64_Ehdr& header) {
+int sm_number_of(const elf::Header& header) {
     constexpr unsigned abi_with_shifted_number = 8;
-    const unsigned shift = header.e_ident[EI_ABIVERSION] >= abi_with_shifted_number ? 8 : 0;
-    return static_cast<int>((header.e_flags >> shift) & 0xffU);
+    const unsigned shift = header.abi_version() >= abi_with_shifted_number ? 8 : 0;
+    return static_cast<int>((header.flags >> shift) & 0xffU);
 }
 
 template <class Entries>

@@ -1,5 +1,7 @@
 #include "base/process_end.hpp"
 
+#include "base/os/process.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -8,8 +10,6 @@
 #include <thread>
 
 #include <openssl/crypto.h>
-#include <pthread.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -44,18 +44,18 @@ void begin_in_child() noexcept {
 /// OpenSSL registers its handler at its first use.
 void prepare() noexcept {
     ::OPENSSL_init_crypto(0, nullptr);
-    ::pthread_atfork(nullptr, nullptr, &begin_in_child);
+    os::after_fork(&begin_in_child);
     std::atexit(&end_uses);
 }
 
 /// The first call registers the handler, others wait for it. This isn't a static object, because a
 /// child that is forked meanwhile would wait forever for a thread of its parent.
 void be_prepared() noexcept {
-    constexpr pid_t done = -1;
-    constinit static std::atomic<pid_t> preparing = 0;
-    pid_t now = preparing.load(std::memory_order_acquire);
+    constexpr os::ProcessId done = -1;
+    constinit static std::atomic<os::ProcessId> preparing = 0;
+    os::ProcessId now = preparing.load(std::memory_order_acquire);
     while (now != done) {
-        const pid_t own = ::getpid();
+        const os::ProcessId own = os::process_id();
         if (now == own) {
             std::this_thread::yield();
             now = preparing.load(std::memory_order_acquire);

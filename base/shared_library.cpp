@@ -1,17 +1,15 @@
 #include "base/shared_library.hpp"
 
 #include "base/message_text.hpp"
+#include "base/os/library.hpp"
+#include "base/os/process.hpp"
 #include "base/process_end.hpp"
 #include "base/stand_in.hpp"
 #include "base/try.hpp"
 
-#include <algorithm>
-#include <span>
 #include <system_error>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 
 /// <lode/base/package.h> defines it in the host's own objects, or nothing does.
 extern "C" __attribute__((weak, visibility("hidden"))) const char* lode_package;
@@ -21,35 +19,19 @@ namespace {
 
 Result<void*> open_named(const std::string& name) {
     const ExitHandlerScope scope;
-    if (void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    const char* why = ::dlerror();
-    return fail(Errc::not_found, why != nullptr ? why : "the loader gives no reason");
+    std::string why;
+    if (void* handle = os::open_library(name, why)) return handle;
+    return fail(Errc::not_found, std::move(why));
 }
 
 bool is_stand_in(void* handle) noexcept {
-    return ::dlsym(handle, stand_in_symbol) != nullptr;
-}
-
-/// Whether the kernel started a loader for this program.
-bool is_dynamic_program() noexcept {
-    const auto examine = [](dl_phdr_info* program, std::size_t /*size*/, void* found) {
-        const std::span headers(program->dlpi_phdr, program->dlpi_phnum);
-        *static_cast<bool*>(found) = std::ranges::any_of(
-            headers, [](const ElfW(Phdr) & header) { return header.p_type == PT_INTERP; });
-        return 1;  // The program is first; its libraries don't matter.
-    };
-    static const bool answer = [&] {
-        bool found = false;
-        ::dl_iterate_phdr(examine, &found);
-        return found;
-    }();
-    return answer;
+    return os::find_symbol(handle, stand_in_symbol) != nullptr;
 }
 
 }  // namespace
 
 Status require_dynamic_program(Errc code, std::string_view what) {
-    if (is_dynamic_program()) return {};
+    if (os::has_loader()) return {};
     return fail(code,
                 fmt::format("{} can't be opened, because this program is linked with -static "
                             "and has no loader for shared libraries. Link it without -static; "
@@ -70,19 +52,17 @@ Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
     SharedLibrary library;
     library.handle_ = handle;
     library.path_ = path;
-    link_map* map = nullptr;
-    if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
-        *map->l_name != '\0') {
+    if (auto loaded = os::path_of_library(handle); !loaded.empty()) {
         std::error_code problem;
-        auto resolved = std::filesystem::canonical(map->l_name, problem);
-        library.path_ = problem ? std::filesystem::path(map->l_name) : std::move(resolved);
+        auto resolved = std::filesystem::canonical(loaded, problem);
+        library.path_ = problem ? std::move(loaded) : std::move(resolved);
     }
     return library;
 }
 
 void* SharedLibrary::symbol(std::string_view name) const noexcept {
     if (handle_ == nullptr) return nullptr;
-    return ::dlsym(handle_, std::string(name).c_str());
+    return os::find_symbol(handle_, std::string(name).c_str());
 }
 
 std::string LibrarySearch::describe() const {
@@ -114,24 +94,14 @@ LibrarySearch open_first(const std::vector<LibraryPlace>& places) {
     return search;
 }
 
-bool is_loaded(const std::filesystem::path& library) noexcept {
-    if (!is_dynamic_program()) return false;
-    void* const handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    return handle != nullptr && ::dlclose(handle) == 0;
-}
-
 std::filesystem::path executable_folder() {
-    std::error_code problem;
-    const auto executable = std::filesystem::read_symlink("/proc/self/exe", problem);
-    return problem ? std::filesystem::path() : executable.parent_path();
+    return os::executable_path().parent_path();
 }
 
 std::filesystem::path folder_of_this_code() {
     static const char here = 0;
-    Dl_info info{};
-    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
     std::error_code problem;
-    const auto file = std::filesystem::canonical(info.dli_fname, problem);
+    const auto file = std::filesystem::canonical(os::path_at(&here), problem);
     return problem ? std::filesystem::path() : file.parent_path();
 }
 

@@ -19,8 +19,8 @@ class SharedLibrary {
 public:
     SharedLibrary() noexcept = default;
 
-    /// Opens one path or bare name with RTLD_NOW | RTLD_LOCAL; inside `lode emulate`, the original
-    /// of what a stand-in is given for. not_found carries dlerror's text.
+    /// Opens one path or bare name; inside `lode emulate`, the original
+    /// of what a stand-in is given for. not_found carries the loader's reason.
     [[nodiscard]] static Result<SharedLibrary> open(const std::filesystem::path& path);
 
     /// The address of a symbol, or nullptr.
@@ -94,9 +94,6 @@ struct LibrarySearch {
 /// skipped with "no such file" (or with the reason why its existence can't be determined), without
 /// asking the loader.
 LibrarySearch open_first(const std::vector<LibraryPlace>& places);
-
-/// Whether the process has a library already, by path or bare name.
-[[nodiscard]] bool is_loaded(const std::filesystem::path& library) noexcept;
 
 /// The folder of the running executable; empty when it can't be determined.
 std::filesystem::path executable_folder();

@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include <unistd.h>
-
 namespace LODE_NAMESPACE {
 
 struct TaskQueue::Shared {
@@ -53,10 +51,10 @@ struct TaskQueue::Shared {
 TaskQueue::TaskQueue(std::size_t slow_threads)
     : shared_(std::make_shared<Shared>()),
       slow_threads_(std::max<std::size_t>(slow_threads, 1)),
-      process_(::getpid()) {}
+      process_(os::process_id()) {}
 
 TaskQueue::~TaskQueue() {
-    if (::getpid() != process_) {
+    if (os::process_id() != process_) {
         // Joining a thread that fork() left behind never ends, and destroying one ends the process.
         (void)new (std::nothrow) std::vector<std::thread>(std::move(threads_));
         (void)new (std::nothrow) std::shared_ptr<Shared>(std::move(shared_));

@@ -1,6 +1,8 @@
 // TaskQueue: threads that run tasks, in two lanes.
 #pragma once
 
+#include "base/os/process.hpp"
+
 #include <lode/base/api.hpp>
 
 #include <cstddef>
@@ -9,8 +11,6 @@
 #include <memory>
 #include <thread>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace LODE_NAMESPACE {
 
@@ -44,7 +44,7 @@ private:
     std::shared_ptr<Shared> shared_;
     std::vector<std::thread> threads_;  ///< Guarded by the mutex in shared_.
     std::size_t slow_threads_;
-    pid_t process_;
+    os::ProcessId process_;
 };
 
 }  // namespace LODE_NAMESPACE

@@ -25,7 +25,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -70,7 +69,7 @@ Status check_include_folders(const CompileOptions& options) {
             return fail(Errc::invalid_argument,
                         fmt::format("Include folder '{}' isn't a folder.", folder.string()));
         }
-        if (problem || ::access(folder.c_str(), R_OK | X_OK) != 0) {
+        if (problem || !os::may_list_folder(folder)) {
             const int reason = problem ? problem.value() : errno;
             return fail(Errc::file_failed,
                         fmt::format("Include folder '{}' isn't readable: {}.", folder.string(),
@@ -116,7 +115,7 @@ std::vector<VirtualFolder> virtual_folders(const Compilation& job) {
     const auto hide = [&](std::string_view folder) {
         if (!folder.empty()) folders.emplace_back(folder.substr(1), VirtualFiles());
     };
-    hide(std::filesystem::path(job.written.source).parent_path().native());
+    hide(std::filesystem::path(job.written.source).parent_path().string());
     hide(job.written.headers);
     return folders;
 }
@@ -166,7 +165,7 @@ Result<std::optional<Outcome>> run_precompiled(const Compilation& job,
     const auto head = pch::header_prefix(job.request.source.code());
     const auto& name = job.line_name();
     const auto program_name = lode::program_name(job.request.source);
-    const auto folder = job.request.source.folder().native();
+    const auto folder = job.request.source.folder().string();
     const auto headers = job.headers.all();
     const auto literal = job.headers.literal();
     auto plan =

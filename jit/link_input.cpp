@@ -1,3 +1,4 @@
+#include "base/elf.hpp"
 #include "base/file.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,10 +28,10 @@ std::string_view text_of(std::span<const std::byte> bytes) noexcept {
 
 /// Whether an ELF file is a host object, not a cubin.
 bool is_host_elf(std::string_view text) noexcept {
-    Elf64_Ehdr header;
-    if (text.size() < sizeof(header) || !text.starts_with(ELFMAG)) return false;
+    elf::Header header;
+    if (text.size() < sizeof(header) || !text.starts_with(elf::magic)) return false;
     std::memcpy(&header, text.data(), sizeof(header));
-    return header.e_machine != EM_CUDA;
+    return header.machine != elf::machine_cuda;
 }
 
 LinkInput plain_input(LinkInput::Kind kind, std::span<const std::byte> bytes, std::string name) {
@@ -87,7 +87,7 @@ Result<LinkInput> LinkInput::from_bytes(std::span<const std::byte> bytes, std::s
     if (text.starts_with(fatbin_magic)) return plain_input(Kind::fatbin, bytes, std::move(name));
     if (text.starts_with(lto_ir_magic)) return plain_input(Kind::lto_ir, bytes, std::move(name));
     if (is_host_elf(text)) return plain_input(Kind::object, bytes, std::move(name));
-    if (text.starts_with(ELFMAG)) {
+    if (text.starts_with(elf::magic)) {
         LODE_TRY_ASSIGN(const Image image, Image::from_cubin(bytes, std::move(name)));
         return from_image(image);
     }

@@ -1,8 +1,8 @@
 #include "jit/nvjitlink.hpp"
 
-#include "base/align_up.hpp"
 #include "base/file.hpp"
 #include "base/message_text.hpp"
+#include "base/os/library.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
@@ -12,7 +12,6 @@
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -20,9 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include <elf.h>
 #include <fmt/format.h>
-#include <link.h>
 
 namespace LODE_NAMESPACE::nvjitlink {
 namespace {
@@ -105,58 +102,10 @@ int version_of(const Table& table) {
     return static_cast<int>(version_major * 1000 + version_minor * 10);
 }
 
-/// What dl_iterate_phdr searches for: the notes of the library that contains an address.
-struct NoteSearch {
-    std::uintptr_t address;
-    std::string build_id;
-};
-
-/// The GNU build ID among an ELF file's notes, in hexadecimal; empty if there is none.
-std::string build_id_in(const char* notes, std::size_t size) {
-    constexpr std::size_t align = 4;
-    constexpr std::string_view gnu("GNU\0", 4);
-    while (size >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) note;
-        std::memcpy(&note, notes, sizeof(note));
-        const auto name_size = align_up<std::size_t>(note.n_namesz, align);
-        const std::size_t whole =
-            sizeof(note) + name_size + align_up<std::size_t>(note.n_descsz, align);
-        if (whole > size) return {};
-        const std::string_view name(notes + sizeof(note), note.n_namesz);
-        if (note.n_type == NT_GNU_BUILD_ID && name == gnu) {
-            std::string id;
-            for (std::size_t i = 0; i < note.n_descsz; ++i)
-                id += fmt::format("{:02x}",
-                                  static_cast<unsigned char>(notes[sizeof(note) + name_size + i]));
-            return id;
-        }
-        notes += whole;
-        size -= whole;
-    }
-    return {};
-}
-
-int find_notes(dl_phdr_info* info, std::size_t, void* data) {
-    auto& search = *static_cast<NoteSearch*>(data);
-    const std::span segments(info->dlpi_phdr, info->dlpi_phnum);
-    const bool is_wanted = std::ranges::any_of(segments, [&](const ElfW(Phdr) & segment) {
-        const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-        return segment.p_type == PT_LOAD && search.address - begin < segment.p_memsz;
-    });
-    if (!is_wanted) return 0;
-    for (const auto& segment : segments) {
-        if (segment.p_type != PT_NOTE || !search.build_id.empty()) continue;
-        search.build_id = build_id_in(
-            reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr), segment.p_memsz);
-    }
-    return 1;
-}
-
 /// Identifies the library's build.
 Result<std::string> build_of(const Table& table, const std::filesystem::path& file) {
-    NoteSearch search{reinterpret_cast<std::uintptr_t>(table.create), {}};
-    ::dl_iterate_phdr(find_notes, &search);
-    if (!search.build_id.empty()) return search.build_id;
+    if (auto id = os::build_id_at(reinterpret_cast<const void*>(table.create)); !id.empty())
+        return id;
     LODE_TRY_ASSIGN(const auto bytes, read_text(file));
     return sha256(bytes).to_hex();
 }
@@ -238,7 +187,7 @@ namespace {
 Result<Library> open_on_thread(const LinkerSearch& search) {
     Library library;
     for (const auto& place : linker_places(search)) {
-        const bool is_new = !is_loaded(place.candidate);
+        const bool is_new = !os::is_library_loaded(place.candidate);
         auto found = open_first({place});
         auto& attempt = found.attempts.front();
         if (found.library) {

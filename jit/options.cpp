@@ -164,8 +164,8 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
                             : fmt::format("-D{}", definition.name));
     }
     for (const auto& folder : include_folders) {
-        if (!is_one_piece(folder.native())) return refuse("An include folder has no name.");
-        flags.push_back("-I" + folder.native());
+        if (!is_one_piece(folder.string())) return refuse("An include folder has no name.");
+        flags.push_back("-I" + folder.string());
     }
     for (const auto& header : pre_includes) {
         if (!is_one_piece(header)) return refuse("A pre-include has no name.");

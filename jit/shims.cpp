@@ -20,7 +20,7 @@ std::vector<HeaderView> shims_for(const CompileRequest& request, FileAccesses& f
         // Those for Thrust stand for files of Thrust, which are there.
         if (name.find('/') != std::string_view::npos) return true;
         return std::ranges::none_of(folders, [&](const std::filesystem::path& folder) {
-            const FileAnswer& answer = files.ask((folder / name).native(), false);
+            const FileAnswer& answer = files.ask((folder / name).string(), false);
             return answer.kind == FileAnswer::Kind::file;
         });
     });

@@ -77,7 +77,8 @@ TranslationUnit::TranslationUnit(const CompileRequest& request, const FileAccess
         const std::string_view text = answer.content->text;
         const bool is_of_toolkit =
             std::ranges::any_of(toolkit, [&, &path = path](const auto& folder) {
-                return is_inside(path, std::span(&folder.native(), 1));
+                const std::string name = folder.string();
+                return is_inside(path, std::span(&name, 1));
             });
         if (is_of_toolkit)
             toolkit_.push_back(text);

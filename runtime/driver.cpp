@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace detail {
@@ -23,7 +22,7 @@ DriverState::~DriverState() {
 Error DriverState::error(std::string_view call, CUresult result) const {
     const bool may_be_fork =
         result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED;
-    if (const pid_t here = ::getpid(); may_be_fork && here != opened_by) {
+    if (const os::ProcessId here = os::process_id(); may_be_fork && here != opened_by) {
         Error error = error_of(table, call, result);
         error.code = Errc::process_forked;
         error.message = fmt::format(
@@ -207,7 +206,7 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
                              const DriverResolver& resolver, std::string origin, Log log) {
     state->origin = std::move(origin);
     state->log = std::move(log);
-    state->opened_by = ::getpid();
+    state->opened_by = os::process_id();
     state->table.resolve(resolver);
     state->resolver = resolver;
     LODE_TRY(check_version(*state));

@@ -12,8 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include <sys/types.h>
-
 namespace LODE_NAMESPACE::detail {
 
 /// An initialised driver. Immutable once opened.
@@ -33,7 +31,7 @@ struct DriverState {
     SetEmulatorPrint* set_emulator_print = nullptr;      ///< The same.
     SetEmulatorLines* set_emulator_lines = nullptr;      ///< Null for an older emulator too.
     DriverLog driver_log;
-    pid_t opened_by = 0;  ///< Only this process may use the driver; its forks may not.
+    os::ProcessId opened_by = 0;  ///< Only this process may use the driver; its forks may not.
 
     [[nodiscard]] bool is_emulator() const noexcept { return take_emulator_report != nullptr; }
 

@@ -1,12 +1,11 @@
 #include "jit/cache/async_tasks.hpp"
 
+#include "base/os/process.hpp"
 #include "base/process_end.hpp"
 
 #include <atomic>
 #include <condition_variable>
 #include <utility>
-
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -15,7 +14,7 @@ struct AsyncTasks::Shared {
     std::condition_variable ended;
     std::size_t outstanding = 0;  ///< Running, and queued on lode's own threads.
     std::atomic<bool> is_stopping = false;
-    pid_t process = ::getpid();
+    const os::ProcessId process = os::process_id();
 
     void begin() {
         const std::lock_guard guard(mutex);
@@ -96,7 +95,7 @@ bool AsyncTasks::is_stopping() const noexcept {
 
 void AsyncTasks::shut_down() noexcept {
     shared_->is_stopping = true;
-    if (::getpid() != shared_->process || is_inside(shared_.get())) return;
+    if (os::process_id() != shared_->process || is_inside(shared_.get())) return;
     std::unique_lock lock(shared_->mutex);
     shared_->ended.wait(lock, [&] { return shared_->outstanding == 0; });
 }

@@ -31,7 +31,7 @@ pch::Settings pch_settings(const CacheOptions& options) {
     // They aren't signed.
     if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
     std::error_code ignored;
-    return {std::filesystem::absolute(options.folder, ignored).native(),
+    return {std::filesystem::absolute(options.folder, ignored).string(),
             options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
             options.precompiled_headers.least_header_bytes, false};
 }
@@ -141,7 +141,7 @@ const CacheOptions& CachedCompiler::options() const noexcept {
 
 CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend,
                                            CacheOptions options,
-                                           const cache::FileOperations& operations)
+                                           const os::FileOperations& operations)
     : storage(std::move(options), operations),
       tasks(storage.options().executor, slow_threads(storage.options().workers)),
       pipeline(std::move(backend), storage, requests, flights) {

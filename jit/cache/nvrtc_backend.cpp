@@ -46,7 +46,7 @@ void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
     for (std::filesystem::directory_iterator item(folder, problem), end; !problem && item != end;
          item.increment(problem)) {
         // Cheaper than path::filename() for a folder full of libraries.
-        const std::string_view whole = item->path().native();
+        const std::string whole = item->path().string();
         if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
             add_stamp(hasher, item->path());
         }
@@ -63,7 +63,7 @@ std::unique_ptr<worker::Pool> make_pool(const WorkerOptions& options,
                             options.jail->max_read_bytes};
     for (const auto& folder : options.jail->readable_folders) {
         std::error_code ignored;
-        setup.folders.push_back(std::filesystem::absolute(folder, ignored).native());
+        setup.folders.push_back(std::filesystem::absolute(folder, ignored).string());
     }
     return std::make_unique<worker::Pool>(options, worker::to_argument(setup));
 }
@@ -108,8 +108,8 @@ public:
 
     bool covers(const std::filesystem::path& library) override {
         if (first_.empty()) return true;
-        const auto first = stamp_of(first_.native());
-        const auto opened = stamp_of(library.native());
+        const auto first = stamp_of(first_);
+        const auto opened = stamp_of(library);
         return first && opened && same_file(*first, *opened);
     }
 

@@ -26,7 +26,7 @@ Result<PreparedRequest> prepare(const CompileRequest& request, const KnownCompil
         KeyWriter key(prepared.key.text);
         key.field("jail", "yes").field("jail.bytes", jail->max_read_bytes);
         for (const auto& folder : jail->readable_folders)
-            key.field("jail.folder", folder.native());
+            key.field("jail.folder", folder.string());
         prepared.key = key.finish();
     }
     if (const SourceFiles& files = prepared.source_files; !files.empty()) {

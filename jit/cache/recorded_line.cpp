@@ -37,7 +37,7 @@ requires std::is_enum_v<Enum> Json json_of(Enum value) {
     return name_of(value);
 }
 Json json_of(const std::filesystem::path& path) {
-    return path.native();
+    return path.string();
 }
 Json json_of(const Definition& definition) {
     return definition.value ? definition.name + "=" + *definition.value : definition.name;
@@ -99,7 +99,7 @@ Result<std::string> recorded_line(const CompileRequest& request,
         line["name"] = source.name();
         line["text"] = source.code();
     }
-    line["folder"] = working_folder.native();
+    line["folder"] = working_folder.string();
     line["arch"] = arch.to_string();
     if (auto changes = changes_of(options); !changes.empty()) line["options"] = std::move(changes);
     if (!names.empty()) line["names"] = names;

@@ -2,6 +2,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/recorded_line.hpp"
 
@@ -11,11 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -24,23 +21,15 @@ Status failed_to(std::string_view what, const std::filesystem::path& file) {
     return fail_from_errno(what, file, errno);
 }
 
-/// Takes the lock that ends with the descriptor.
-bool lock(int file) noexcept {
-    while (::flock(file, LOCK_EX) != 0)
-        if (errno != EINTR) return false;
-    return true;
-}
-
 /// Everything from `offset` on; false with errno.
 bool read_from(int file, std::uint64_t offset, std::string& text) {
     constexpr std::size_t block = std::size_t{64} << 10;
     for (;;) {
         const std::size_t had = text.size();
         text.resize(had + block);
-        const ssize_t got =
-            ::pread(file, text.data() + had, block, static_cast<off_t>(offset + had));
+        const auto room = std::as_writable_bytes(std::span(text)).subspan(had);
+        const auto got = os::read_file_at(file, room, offset + had);
         text.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
-        if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got == 0;
     }
 }
@@ -82,17 +71,15 @@ void Recorder::record(const CompileRequest& request, const CachedImage& answer) 
 Status Recorder::append(const Digest& request, const std::string& line) {
     const std::lock_guard guard(mutex_);
     if (written_.contains(request)) return {};
-    constexpr mode_t mode = 0644;
-    // Opening a pipe mustn't wait for its other end.
-    const Descriptor file(
-        ::open(file_.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode));
+    using os::Open;
+    const Descriptor file =
+        os::open_file(file_, Open::updating | Open::create | Open::append, 0644);
     if (!file) return failed_to("opening the recording", file_);
-    if (!lock(file.get())) return failed_to("locking the recording", file_);
+    if (!os::lock_file(file.get())) return failed_to("locking the recording", file_);
     LODE_TRY(catch_up(file.get()));
     if (written_.contains(request)) return {};
     if (const int problem = write_all(file.get(), std::as_bytes(std::span(line))); problem != 0) {
-        [[maybe_unused]] const int unfinished =
-            ::ftruncate(file.get(), static_cast<off_t>(read_bytes_));
+        (void)os::resize_file(file.get(), read_bytes_);
         return fail_from_errno("writing the recording", file_, problem);
     }
     read_bytes_ += line.size();
@@ -101,15 +88,15 @@ Status Recorder::append(const Digest& request, const std::string& line) {
 }
 
 Status Recorder::catch_up(int file) {
-    struct stat status {};
-    if (::fstat(file, &status) != 0) return failed_to("reading the recording", file_);
-    if (!S_ISREG(status.st_mode)) {
+    os::FileAttributes attributes;
+    if (!os::attributes_of(file, attributes)) return failed_to("reading the recording", file_);
+    if (attributes.kind != os::FileKind::regular) {
         return fail(Errc::file_failed,
                     fmt::format("'{}' isn't a regular file, so nothing is recorded in it.",
                                 file_.string()));
     }
-    const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    if (std::exchange(inode_, status.st_ino) != status.st_ino || bytes < read_bytes_) {
+    const std::uint64_t number = attributes.number;
+    if (std::exchange(inode_, number) != number || attributes.size < read_bytes_) {
         written_.clear();
         read_bytes_ = 0;
     }
@@ -126,7 +113,7 @@ Status Recorder::catch_up(int file) {
                                     file_.string()));
         }
         if (end == std::string_view::npos) {
-            if (::ftruncate(file, static_cast<off_t>(read_bytes_)) != 0)
+            if (!os::resize_file(file, read_bytes_))
                 return failed_to("removing an unfinished line of the recording", file_);
             return {};
         }

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -32,7 +31,7 @@ bool is_plain(std::string_view path) noexcept {
 /// Whether line information can name a file: PTX has no way to write a double quote.
 bool can_be_named(const std::string& file) {
     std::error_code problem;
-    return std::filesystem::absolute(file, problem).native().find('"') == std::string::npos;
+    return std::filesystem::absolute(file, problem).string().find('"') == std::string::npos;
 }
 
 /// The last part of a source's name; a usual name if it can't be that of a file.
@@ -53,7 +52,7 @@ SourceFiles SourceStore::make(const CompileRequest& request) {
         source.language() == Source::Language::ptx)
         return files;
     DiskTier* const disk = storage_.tiers().disk();
-    if (disk == nullptr || !is_plain(disk->folder().path().native())) return files;
+    if (disk == nullptr || !is_plain(disk->folder().path().string())) return files;
     if (!source.is_file() || !can_be_named(source.name())) {
         const std::string name = leaf_of(source);
         if (const auto folder = folder_of(*disk, {{name, source.code()}}); !folder.empty())
@@ -93,16 +92,16 @@ std::string SourceStore::folder_of(DiskTier& disk, const Texts& texts) {
         }
         return {};
     }
-    return (disk.folder().path() / folder).native();
+    return (disk.folder().path() / folder).string();
 }
 
 Result<bool> SourceStore::is_there(const DiskTier& disk, const std::string& name,
                                    std::string_view text) {
     LODE_TRY_ASSIGN(const Descriptor file, disk.folder().open_trusted(name));
-    struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) return false;
-    const FileIdentity now = identity_of(status);
-    const std::int64_t age = file_clock_now() - now.modified_ns;
+    os::FileAttributes attributes;
+    if (!file || !os::attributes_of(file.get(), attributes)) return false;
+    const FileIdentity now = identity_of(attributes);
+    const std::int64_t age = os::file_clock_now() - now.modified_ns;
     {
         const std::lock_guard guard(mutex_);
         const auto known = known_.find(name);

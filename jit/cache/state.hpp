@@ -20,7 +20,7 @@ class detail::CachedCompilerState : public std::enable_shared_from_this<CachedCo
 public:
     /// `operations` are those of the cache's folder, and must outlive the state.
     CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
-                        const cache::FileOperations& operations = cache::FileOperations::system());
+                        const os::FileOperations& operations = os::FileOperations::system());
 
     [[nodiscard]] Result<CachedImage> compile(CompileRequest request);
 

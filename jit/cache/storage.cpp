@@ -55,7 +55,7 @@ std::unique_ptr<RemoteTier> make_remote(const CacheOptions& options, TierStack& 
 
 }  // namespace
 
-Storage::Storage(CacheOptions options, const FileOperations& operations)
+Storage::Storage(CacheOptions options, const os::FileOperations& operations)
     : failures(failure_memory_bytes),
       images(options.memory_bytes),
       options_(std::move(options)),

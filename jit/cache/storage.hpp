@@ -44,7 +44,7 @@ class Storage {
 public:
     /// `operations` are those of the folder, and must outlive the storage.
     explicit Storage(CacheOptions options,
-                     const FileOperations& operations = FileOperations::system());
+                     const os::FileOperations& operations = os::FileOperations::system());
     /// Ends the remote cache, and adds its traffic to the folder's sums.
     ~Storage();
     Storage(const Storage&) = delete;
@@ -106,7 +106,7 @@ private:
                                                      Bytes* bytes = nullptr);
 
     const CacheOptions options_;
-    const FileOperations& operations_;
+    const os::FileOperations& operations_;
     std::once_flag tiers_once_;
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;

@@ -16,7 +16,7 @@ Bytes format_toolchain(const KnownCompiler& known) {
     out.number(static_cast<std::int32_t>(info.version_major));
     out.number(static_cast<std::int32_t>(info.version_minor));
     out.text(info.build);
-    out.text(info.path.native());
+    out.text(info.path.string());
     out.count(info.supported.size());
     for (const auto cc : info.supported)
         out.number(static_cast<std::int32_t>(cc.number()));

@@ -16,14 +16,13 @@ bool says_nothing_is_there(int error) noexcept {
 
 FileAnswer look_at(const std::string& path) {
     FileAnswer answer;
-    if (::stat(path.c_str(), &answer.status) != 0) {
+    if (!os::attributes_of(path, answer.attributes)) {
         answer.error = errno;
-        answer.status = {};
         answer.kind = says_nothing_is_there(answer.error) ? FileAnswer::Kind::absent
                                                           : FileAnswer::Kind::refused;
-    } else if (S_ISREG(answer.status.st_mode)) {
+    } else if (answer.attributes.kind == os::FileKind::regular) {
         answer.kind = FileAnswer::Kind::file;
-    } else if (S_ISDIR(answer.status.st_mode)) {
+    } else if (answer.attributes.kind == os::FileKind::folder) {
         answer.kind = FileAnswer::Kind::folder;
     } else {
         answer.kind = FileAnswer::Kind::irregular;
@@ -56,7 +55,7 @@ std::string FileAccesses::located(const std::string& name) {
     if (name.starts_with('/')) return name;
     if (record_.working.empty()) {
         std::error_code ignored;
-        record_.working = cleaned_path(std::filesystem::current_path(ignored).native());
+        record_.working = cleaned_path(std::filesystem::current_path(ignored).string());
     }
     return record_.working == "." ? name : record_.working + "/" + name;
 }
@@ -64,7 +63,7 @@ std::string FileAccesses::located(const std::string& name) {
 void FileAccesses::set_virtual_folders(std::vector<VirtualFolder> folders) {
     virtual_ = std::move(folders);
     std::error_code ignored;
-    virtual_base_ = cleaned_path(std::filesystem::current_path(ignored).native()) + "/";
+    virtual_base_ = cleaned_path(std::filesystem::current_path(ignored).string()) + "/";
 }
 
 FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
@@ -98,7 +97,7 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
         answer.error = opening.error;
         return answer;
     }
-    if (!same_file(opening.content->stamp, stamp_of(answer.status))) {
+    if (!same_file(opening.content->stamp, stamp_of(answer.attributes))) {
         note_unforeseen(fmt::format("'{}' was replaced", name));
     }
     read_bytes_ += opening.content->text.size();
@@ -115,9 +114,9 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
 
 bool FileAccesses::is_hidden(const std::string& path) const {
     std::error_code problem;
-    const auto real = std::filesystem::weakly_canonical(path, problem).native();
+    const auto real = std::filesystem::weakly_canonical(path, problem).string();
     // The compiler looks at the working folder itself and at PWD, for debug information.
-    if (!problem && real == std::filesystem::current_path(problem).native()) return false;
+    if (!problem && real == std::filesystem::current_path(problem).string()) return false;
     const auto pwd = record_.variables.find("PWD");
     if (pwd != record_.variables.end() && pwd->second && path == cleaned_path(*pwd->second))
         return false;

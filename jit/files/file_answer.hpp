@@ -19,8 +19,8 @@ struct FileAnswer {
     };
 
     Kind kind = Kind::absent;
-    int error = 0;            ///< errno reported to the compiler; 0 if none.
-    struct stat status = {};  ///< Properties of what exists; zeros where nothing does.
+    int error = 0;                       ///< errno reported to the compiler; 0 if none.
+    os::FileAttributes attributes = {};  ///< Zeros where nothing exists.
     /// The bytes, once the path has been opened. Shared with the compiler's stream.
     std::shared_ptr<const FileContent> content;
     bool consumed = false;  ///< Some of the bytes were read; set by the reader.

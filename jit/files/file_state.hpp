@@ -2,13 +2,14 @@
 // look.
 #pragma once
 
+#include "base/os/file.hpp"
+
 #include <lode/base/digest.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
-
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE {
 
@@ -26,21 +27,13 @@ struct FileStamp {
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-[[nodiscard]] FileStamp stamp_of(const struct stat& status) noexcept;
+[[nodiscard]] FileStamp stamp_of(const os::FileAttributes& file) noexcept;
 
 /// The stamp of a regular file; nullopt if there is none.
-[[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path) noexcept;
+[[nodiscard]] std::optional<FileStamp> stamp_of(const std::filesystem::path& path) noexcept;
 
 /// Whether two stamps identify the same file, whatever its content.
 [[nodiscard]] bool same_file(const FileStamp& a, const FileStamp& b) noexcept;
-
-/// Whether the kernel stamps every change of an open file immediately by its own clock. Network
-/// file systems use caches and another machine's clock; disk images may carry any stamps.
-[[nodiscard]] bool keeps_stamps(int file) noexcept;
-
-/// The current time of the clock that makes file stamps, in nanoseconds. It ticks, every 1 to 50
-/// ms: it is behind the system's clock by up to a tick.
-[[nodiscard]] std::int64_t file_clock_now() noexcept;
 
 /// Whether every later edit changes the stamp of a file that was read: the stamps before and after
 /// the read, and the time of the clock that makes stamps before it.
@@ -51,7 +44,7 @@ struct FileStamp {
 struct FileContent {
     std::string text;
     FileStamp stamp;
-    /// Whether every later edit changes the stamp: is_settled() and keeps_stamps() (see
+    /// Whether every later edit changes the stamp: is_settled() and os::keeps_stamps() (see
     /// docs/dev/cache-format.md, "When a stamp is enough").
     bool settled = false;
 };
@@ -68,7 +61,7 @@ inline constexpr std::uint64_t largest_source_file = std::uint64_t{1} << 30;
 
 /// Reads a whole regular file. Never blocks on a FIFO or a device: anything but a regular file
 /// isn't read (EISDIR for a folder, EINVAL otherwise). EFBIG above largest_source_file.
-[[nodiscard]] FileOpening read_file_content(const std::string& path);
+[[nodiscard]] FileOpening read_file_content(const std::filesystem::path& path);
 
 /// The digest of a whole open file; nullopt if it can't be read.
 [[nodiscard]] std::optional<Digest> digest_of_open_file(int file);
@@ -81,6 +74,6 @@ struct FileDigest {
 };
 
 /// Reads a whole regular file in parts; nullopt if it can't be read.
-[[nodiscard]] std::optional<FileDigest> read_file_digest(const std::string& path);
+[[nodiscard]] std::optional<FileDigest> read_file_digest(const std::filesystem::path& path);
 
 }  // namespace LODE_NAMESPACE

@@ -13,8 +13,9 @@ namespace {
 
 /// No file system has such a number, so a compiler takes none of its files for one of these, nor
 /// one of another virtual folder.
-dev_t device_of(std::string_view folder) noexcept {
-    return std::numeric_limits<dev_t>::max() - std::hash<std::string_view>()(folder) % (1U << 20U);
+std::uint64_t device_of(std::string_view folder) noexcept {
+    return std::numeric_limits<std::uint64_t>::max() -
+           std::hash<std::string_view>()(folder) % (1U << 20U);
 }
 
 }  // namespace
@@ -56,6 +57,7 @@ FileAnswer* VirtualFolder::ask(std::string_view path) {
     const auto [at, is_new] = answers_.try_emplace(inside.value_or(".."));
     FileAnswer& answer = at->second;
     if (!is_new) return &answer;
+    os::FileAttributes& about = answer.attributes;
     answer.error = ENOENT;
     if (!inside) return &answer;
     const std::string folder = inside->empty() ? "" : *inside + "/";
@@ -64,21 +66,23 @@ FileAnswer* VirtualFolder::ask(std::string_view path) {
         auto content = std::make_shared<FileContent>();
         content->text = file->second;
         answer.kind = FileAnswer::Kind::file;
-        answer.status.st_mode = S_IFREG | S_IRUSR;
-        answer.status.st_size = static_cast<off_t>(content->text.size());
-        answer.status.st_ino = static_cast<ino_t>(std::distance(files_.begin(), file)) + 1;
+        about.kind = os::FileKind::regular;
+        about.permissions = 0400;
+        about.size = content->text.size();
+        about.number = static_cast<std::uint64_t>(std::distance(files_.begin(), file)) + 1;
         answer.content = std::move(content);
     } else if (below != files_.end() && below->first.starts_with(folder)) {
         answer.kind = FileAnswer::Kind::folder;
-        answer.status.st_mode = S_IFDIR | S_IRUSR | S_IXUSR;
-        answer.status.st_ino =
-            files_.size() + 1 + static_cast<ino_t>(std::distance(files_.begin(), below));
+        about.kind = os::FileKind::folder;
+        about.permissions = 0500;
+        about.number =
+            files_.size() + 1 + static_cast<std::uint64_t>(std::distance(files_.begin(), below));
     } else {
         return &answer;
     }
     answer.error = 0;
-    answer.status.st_dev = device_of(name_);
-    answer.status.st_nlink = 1;
+    about.device = device_of(name_);
+    about.links = 1;
     return &answer;
 }
 

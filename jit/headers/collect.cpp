@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -132,7 +131,7 @@ private:
     bool is_about_working_folder(const std::string& path) const {
         if (path == ".") return true;
         if (is_computed_ || names_absolute_) return false;
-        return path == cleaned_path(variable("PWD")) || path == folders_.working.native();
+        return path == cleaned_path(variable("PWD")) || path == folders_.working.string();
     }
 
     std::string variable(const char* name) const {
@@ -155,7 +154,7 @@ private:
     bool is_below_relative_folder(const std::string& path) const {
         const auto holds = [&](const fs::path& folder) {
             if (folder.empty() || folder.is_absolute()) return false;
-            const std::string given = cleaned_path(folder.native());
+            const std::string given = cleaned_path(folder.string());
             return given == "." || path == given || is_below(path, given);
         };
         return holds(request_.source.folder()) ||
@@ -191,7 +190,7 @@ private:
         if (answer.content && answer.consumed) {
             add_header(full, where, *answer.content);
         } else {
-            add_file(where, stamp_of(answer.status));
+            add_file(where, stamp_of(answer.attributes));
         }
     }
 
@@ -249,7 +248,7 @@ private:
         };
         // A header in a relative include folder has a relative name.
         for (const auto& folder : request_.options.include_folders) {
-            if (folder.is_relative() && is_in_code(folder.native() + "/")) return true;
+            if (folder.is_relative() && is_in_code(folder.string() + "/")) return true;
         }
         return is_in_code(request_.source.name()) ||
                std::ranges::any_of(named_,
@@ -267,7 +266,7 @@ private:
             if (answer.kind == Kind::absent) {
                 set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
             } else if (answer.kind == Kind::file) {
-                add_file(where, stamp_of(answer.status));
+                add_file(where, stamp_of(answer.attributes));
             } else if (answer.kind == Kind::folder) {
                 set_.probes.push_back({where, HeaderProbe::Kind::folder});
             } else {
@@ -288,8 +287,8 @@ private:
 
     bool is_there(const std::string& path) {
         const auto [known, is_new] = places_.try_emplace(path, false);
-        struct stat status {};
-        if (is_new) known->second = ::stat(path.c_str(), &status) == 0;
+        os::FileAttributes attributes;
+        if (is_new) known->second = os::attributes_of(path, attributes);
         return known->second;
     }
 

@@ -13,9 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -28,24 +26,23 @@ class OpenFolders {
 public:
     explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
 
-    /// Looks at a path; `status` is valid only for Look::there.
-    Look look(const HeaderPath& path, struct stat& status) {
+    /// Looks at a path; `file` is valid only for Look::there.
+    Look look(const HeaderPath& path, os::FileAttributes& file) {
         const int folder =
             path.root == HeaderPath::Root::absolute ? -1 : handle(path.root, path.index);
         // A folder that can't be opened may still exist: the process may be out of descriptors.
-        const int failed = folder >= 0
-                               ? ::fstatat(folder, path.path.c_str(), &status, AT_EMPTY_PATH)
-                               : ::stat(path.resolve(folders_).c_str(), &status);
-        if (failed == 0) return Look::there;
+        const bool is_there = folder >= 0 ? os::attributes_below(folder, path.path, file)
+                                          : os::attributes_of(path.resolve(folders_), file);
+        if (is_there) return Look::there;
         return errno == ENOENT || errno == ENOTDIR ? Look::absent : Look::refused;
     }
 
-    /// A descriptor of a folder, opened with O_PATH; -1 when it can't be opened.
+    /// A descriptor of a folder; -1 when it can't be opened.
     int handle(HeaderPath::Root root, std::uint32_t index) {
         const auto [known, is_new] = handles_.try_emplace({root, index});
         if (is_new) {
             const auto folder = HeaderPath{root, index, ""}.resolve(folders_);
-            known->second = Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+            known->second = os::open_file(folder, os::Open::place | os::Open::folder);
         }
         return known->second ? known->second.get() : -1;
     }
@@ -72,14 +69,14 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
                      FilesNow& files) {
     PartCheck part;
     OpenFolders open(folders);
-    struct stat status {};
+    os::FileAttributes file;
     for (std::size_t i = first; i < last; ++i) {
         const HeaderRecord& header = set.headers[i];
-        if (open.look(header.path, status) != Look::there || !S_ISREG(status.st_mode)) {
+        if (open.look(header.path, file) != Look::there || file.kind != os::FileKind::regular) {
             part.check.mismatch = fmt::format("header {} is gone", header.path.to_string());
             return part;
         }
-        files.headers[i] = stamp_of(status);
+        files.headers[i] = stamp_of(file);
         if (trusts_stamps && header.settled && files.headers[i] == header.stamp) continue;
         const auto now = store.state(header.path.resolve(folders), files.headers[i]);
         if (!now || now->content != header.content) {
@@ -101,11 +98,11 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
                          FilesNow& files) {
     using Kind = HeaderProbe::Kind;
     OpenFolders open(folders);
-    struct stat status {};
+    os::FileAttributes file;
     files.probes.resize(set.probes.size());
     for (std::size_t i = 0; i < set.probes.size(); ++i) {
         const HeaderProbe& probe = set.probes[i];
-        const Look look = open.look(probe.path, status);
+        const Look look = open.look(probe.path, file);
         if (look == Look::refused) {
             return fmt::format("{} can't be examined", probe.path.to_string());
         }
@@ -114,10 +111,11 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
         if (probe.kind == Kind::absent) {
             return fmt::format("{} has appeared", probe.path.to_string());
         }
-        if (probe.kind == Kind::folder ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
+        if (probe.kind == Kind::folder ? file.kind != os::FileKind::folder
+                                       : file.kind != os::FileKind::regular) {
             return fmt::format("{} is no longer the same kind of file", probe.path.to_string());
         }
-        files.probes[i] = stamp_of(status);
+        files.probes[i] = stamp_of(file);
         if (probe.kind == Kind::file && !same_file(probe.file, files.probes[i]))
             check.renewed_probes.emplace_back(i, files.probes[i]);
     }
@@ -151,8 +149,8 @@ bool has_same_names(const HeaderSet& set, const FilesNow& files) {
 /// A missing folder is a compilation error, which no hit may hide.
 std::string check_folders(const SearchFolders& folders) {
     for (const auto& folder : folders.include) {
-        struct stat status {};
-        if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+        os::FileAttributes file;
+        if (!os::attributes_of(folder, file) || file.kind != os::FileKind::folder) {
             return fmt::format("include folder '{}' is gone", folder.string());
         }
     }

@@ -55,7 +55,7 @@ std::string HeaderPath::resolve(const SearchFolders& folders) const {
             break;
     }
     if (folder == nullptr) return {};
-    std::string whole = folder->native();
+    std::string whole = folder->string();
     if (whole.empty() || path.empty()) return whole;
     if (whole.back() != '/') whole += '/';
     return whole += path;
@@ -81,14 +81,14 @@ SearchFolders search_folders(const CompileRequest& request, const std::vector<fs
     const CompileOptions& options = request.options;
     SearchFolders folders;
     std::error_code ignored;
-    folders.working = cleaned_path(fs::current_path(ignored).native());
+    folders.working = cleaned_path(fs::current_path(ignored).string());
     folders.source_name = request.source.name();
     if (const auto own = request.source.folder(); !own.empty()) {
         folders.source = absolute_path(own, folders.working);
     }
     for (const auto& folder : options.include_folders) {
         folders.include.emplace_back(absolute_path(folder, folders.working));
-        folders.include_names.push_back(folder.native());
+        folders.include_names.push_back(folder.string());
     }
     if (options.toolkit_headers) {
         for (const auto& folder : toolkit)
@@ -139,8 +139,8 @@ HeaderPath place_among(const std::vector<NamedFolder>& folders, const std::strin
 }
 
 std::string absolute_path(const fs::path& path, const fs::path& working) {
-    return cleaned_path(path.is_absolute() ? path.native()
-                                           : working.native() + "/" + path.native());
+    return cleaned_path(path.is_absolute() ? path.string()
+                                           : working.string() + "/" + path.string());
 }
 
 bool is_below(const std::string& path, const std::string& folder) {

@@ -3,6 +3,8 @@
 #include "base/cache_folder.hpp"
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/file.hpp"
+#include "base/os/process.hpp"
 #include "base/try.hpp"
 #include "jit/files/file_state.hpp"
 
@@ -10,15 +12,10 @@
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -34,14 +31,14 @@ std::string key_of(const fs::path& library) {
     std::error_code problem;
     for (fs::directory_iterator item(library.parent_path(), problem), end; !problem && item != end;
          item.increment(problem)) {
-        if (item->path().filename().native().starts_with("libnvrtc-builtins"))
+        if (item->path().filename().string().starts_with("libnvrtc-builtins"))
             files.push_back(item->path());
     }
     std::ranges::sort(files);
     std::string text;
     for (const auto& file : files) {
-        const auto stamp = stamp_of(file.native());
-        text += fmt::format("{} {} {}\n", file.filename().native(), stamp ? stamp->size : 0,
+        const auto stamp = stamp_of(file);
+        text += fmt::format("{} {} {}\n", file.filename().string(), stamp ? stamp->size : 0,
                             stamp ? stamp->modified_ns : 0);
     }
     constexpr std::size_t digits = 32;
@@ -55,9 +52,10 @@ fs::path folder_of(const fs::path& library) {
 
 /// Whether only this user can have written what is in the folder.
 bool is_own_folder(const fs::path& folder) {
-    struct stat status {};
-    return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-           status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    os::FileAttributes attributes;
+    return os::attributes_of_link(folder, attributes) && attributes.kind == os::FileKind::folder &&
+           attributes.owner == os::user_id() &&
+           (attributes.permissions & os::others_may_write) == 0;
 }
 
 bool is_installed(const fs::path& folder) {
@@ -73,31 +71,18 @@ std::size_t count_headers(const fs::path& folder) {
     for (fs::recursive_directory_iterator item(folder, problem), end; !problem && item != end;
          item.increment(problem)) {
         const bool is_header =
-            item->is_regular_file(problem) && !item->path().filename().native().starts_with('.');
+            item->is_regular_file(problem) && !item->path().filename().string().starts_with('.');
         count += is_header ? 1 : 0;
     }
     return count;
 }
-
-/// A lock among processes, held as long as the object exists.
-class InstallationLock {
-public:
-    explicit InstallationLock(const fs::path& file)
-        : file_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-        while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
-        }
-    }
-
-private:
-    Descriptor file_;
-};
 
 Status install_into(const fs::path& folder, const BundledHeaders& bundled) {
     BundledHeaders::Info info{};
     const char* problem = nullptr;
     if (bundled.get_info(&info, &problem) != 0 || info.available == 0)
         return fail(Errc::not_found, "This NVRTC carries no headers.");
-    if (bundled.install(folder.c_str(), 0, &problem) != 0) {
+    if (bundled.install(folder.string().c_str(), 0, &problem) != 0) {
         return fail(Errc::compiler_failed, fmt::format("NVRTC can't install its headers: {}.",
                                                        problem != nullptr ? problem : "no reason"));
     }
@@ -130,18 +115,21 @@ Status install_headers(const fs::path& library, const BundledHeaders& bundled) {
     const fs::path parent = folder.parent_path();
     if (const int why = make_folders(parent); why != 0)
         return fail_from_errno("Making a folder", parent, why);
-    const InstallationLock lock(folder.native() + ".lock");
+    using os::Open;
+    const Descriptor lock =
+        os::open_file(folder.string() + ".lock", Open::updating | Open::create | Open::no_link);
+    if (lock) (void)os::lock_file(lock.get());  // Without it, the work may be done twice.
     if (is_installed(folder)) return {};
 
-    const fs::path staging = fmt::format("{}.{}.tmp", folder.native(), ::getpid());
+    const fs::path staging = fmt::format("{}.{}.tmp", folder.string(), os::process_id());
     std::error_code problem;
     fs::remove_all(staging, problem);
     Status installed = install_into(staging, bundled);
     if (installed) {
-        ::chmod(staging.c_str(), S_IRWXU);
+        fs::permissions(staging, fs::perms::owner_all, problem);
         fs::remove_all(folder, problem);  // Whatever is there isn't a complete installation.
-        if (::rename(staging.c_str(), folder.c_str()) != 0)
-            installed = fail_from_errno("Renaming a folder", folder, errno);
+        fs::rename(staging, folder, problem);
+        if (problem) installed = fail_from_errno("Renaming a folder", folder, problem.value());
     }
     if (!installed) fs::remove_all(staging, problem);
     return installed;

@@ -1,6 +1,7 @@
 #include "jit/nvrtc/library.hpp"
 
 #include "base/message_text.hpp"
+#include "base/os/library.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/flags.hpp"
@@ -10,12 +11,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <link.h>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -25,37 +24,18 @@ constexpr int newest_major = 13;
 
 /// The loaded libraries whose files' names begin and end so, without links.
 std::vector<std::string> loaded_libraries(std::string_view beginning, std::string_view end) {
-    struct Search {
-        std::string_view beginning;
-        std::string_view end;
-        std::vector<std::string> found;
-    } search{beginning, end, {}};
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* object, std::size_t /*size*/, void* argument) {
-            auto& wanted = *static_cast<Search*>(argument);
-            const std::string_view path = object->dlpi_name;
-            const auto name = path.substr(path.rfind('/') + 1);
-            if (name.starts_with(wanted.beginning) && name.ends_with(wanted.end))
-                wanted.found.emplace_back(path);
-            return 0;
-        },
-        &search);
-    for (auto& path : search.found) {
+    auto paths = os::loaded_libraries();
+    std::erase_if(paths, [&](std::string_view path) {
+        const auto name = path.substr(path.rfind('/') + 1);
+        return !name.starts_with(beginning) || !name.ends_with(end);
+    });
+    for (auto& path : paths) {
         std::error_code problem;
         const auto real = std::filesystem::canonical(path, problem);
-        if (!problem) path = real.native();
+        if (!problem) path = real.string();
     }
-    std::ranges::sort(search.found);
-    return search.found;
-}
-
-/// Whether a mapped library's file is no longer under its name.
-bool is_replaced(const std::string& path) {
-    std::ifstream maps("/proc/self/maps");
-    const std::string gone = path + " (deleted)";
-    for (std::string line; std::getline(maps, line);)
-        if (line.ends_with(gone)) return true;
-    return false;
+    std::ranges::sort(paths);
+    return paths;
 }
 
 std::string to_line(const LibraryAttempt& attempt) {
@@ -120,7 +100,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
     LODE_TRY(require_dynamic_program(Errc::compiler_missing, "NVRTC"));
     std::vector<std::string> attempts;
     for (const auto& place : nvrtc_places(here)) {
-        const bool is_new = !is_loaded(place.candidate);
+        const bool is_new = !os::is_library_loaded(place.candidate);
         auto search = open_first({place});
         LibraryAttempt& attempt = search.attempts.front();
         if (search.library) {
@@ -168,9 +148,9 @@ std::vector<CompilerFile> NvrtcLibrary::files() const {
     files_.emplace();
     auto paths = loaded_libraries("libnvrtc-builtins.",
                                   fmt::format(".so.{}.{}", version_major_, version_minor_));
-    paths.insert(paths.begin(), path_.native());
+    paths.insert(paths.begin(), path_.string());
     for (const auto& path : paths) {
-        const auto stamp = is_replaced(path) ? std::nullopt : stamp_of(path);
+        const auto stamp = os::is_library_replaced(path) ? std::nullopt : stamp_of(path);
         files_->push_back({path, stamp.value_or(FileStamp{})});
     }
     return *files_;

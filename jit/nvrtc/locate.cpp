@@ -60,8 +60,8 @@ std::vector<path> versioned_folders(const path& folder,
         }
     }
     std::ranges::sort(found, [](const path& a, const path& b) {
-        const auto left = numbers_in(a.filename().native());
-        const auto right = numbers_in(b.filename().native());
+        const auto left = numbers_in(a.filename().string());
+        const auto right = numbers_in(b.filename().string());
         return std::pair(left, a) > std::pair(right, b);
     });
     return found;

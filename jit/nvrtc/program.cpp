@@ -1,23 +1,10 @@
 #include "jit/nvrtc/program.hpp"
 
+#include "base/os/thread.hpp"
 #include "base/try.hpp"
-
-#include <clocale>
 
 namespace LODE_NAMESPACE {
 namespace {
-
-/// Restores the calling thread's locale.
-class ThreadLocaleGuard {
-public:
-    ThreadLocaleGuard() noexcept : locale_(::uselocale(nullptr)) {}
-    ~ThreadLocaleGuard() { ::uselocale(locale_); }
-    ThreadLocaleGuard(const ThreadLocaleGuard&) = delete;
-    ThreadLocaleGuard& operator=(const ThreadLocaleGuard&) = delete;
-
-private:
-    locale_t locale_;
-};
 
 /// NVRTC's flow callback: 1 cancels the compilation.
 int ask_to_stop(void* should_stop, void* /*reserved*/) {
@@ -87,7 +74,7 @@ nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags,
     raw.reserve(flags.size());
     for (const auto& flag : flags)
         raw.push_back(flag.c_str());
-    const ThreadLocaleGuard guard;
+    const os::LocaleScope guard;
     return table().nvrtcCompileProgram(program_.get(), static_cast<int>(raw.size()), raw.data());
 }
 

@@ -35,8 +35,8 @@ bool has_foreign_flag(std::span<const std::string> flags) {
 
 /// The state of a file without opening it.
 std::string state_of(const std::filesystem::path& path) {
-    const auto stamp = stamp_of(path.native()).value_or(FileStamp{});
-    return fmt::format("{} {} {} {}", path.native(), stamp.size, stamp.modified_ns,
+    const auto stamp = stamp_of(path).value_or(FileStamp{});
+    return fmt::format("{} {} {} {}", path.string(), stamp.size, stamp.modified_ns,
                        stamp.changed_ns);
 }
 
@@ -74,7 +74,7 @@ Key Precompiler::key_of(const Question& question) const {
     key.field("address.heap", addresses_->heap).field("address.size", addresses_->heap_bytes);
     key.field("address.compiler", addresses_->library);
     // NVRTC compares them too, and refuses the file if they differ.
-    key.field("folder.working", std::filesystem::current_path(ignored).native());
+    key.field("folder.working", std::filesystem::current_path(ignored).string());
     key.field("folder.source", question.folder);
     for (const auto& flag : question.flags)
         key.field("flag", flag);
@@ -194,7 +194,7 @@ Result<Conditions> Precompiler::conditions_of(const PchPlan& plan,
         bytes += answer.content->text.size();
         const bool is_toolkit =
             std::ranges::any_of(nvrtc_.include_folders(), [&, &name = name](const auto& folder) {
-                return name.starts_with(folder.native() + "/");
+                return name.starts_with(folder.string() + "/");
             });
         if (!is_toolkit) pieces.add(answer.content->text);
     }

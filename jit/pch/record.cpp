@@ -97,7 +97,7 @@ Result<Conditions> Conditions::of(const FileAccesses& accesses, const std::strin
         condition.kind = answer.kind;
         if (answer.kind == Kind::file) {
             condition.is_read = answer.content != nullptr && answer.consumed;
-            condition.stamp = stamp_of(answer.status);
+            condition.stamp = stamp_of(answer.attributes);
             if (condition.is_read) {
                 condition.stamp = answer.content->stamp;
                 condition.is_settled = answer.content->settled;
@@ -125,7 +125,7 @@ bool Conditions::hold(FileAccesses& accesses) const {
         if (then.is_read) {
             if (now.content == nullptr || !has_content(*now.content, then)) return false;
             now.consumed = true;
-        } else if (!same_file(stamp_of(now.status), then.stamp)) {
+        } else if (!same_file(stamp_of(now.attributes), then.stamp)) {
             return false;
         }
     }

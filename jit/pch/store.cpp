@@ -1,6 +1,7 @@
 #include "jit/pch/store.hpp"
 
 #include "base/file.hpp"
+#include "base/os/process.hpp"
 #include "base/try.hpp"
 #include "jit/store/disk_tier.hpp"
 #include "jit/store/sealed_file.hpp"
@@ -8,14 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::pch {
 namespace {
@@ -38,18 +36,14 @@ std::string record_of(const Key& key) {
 /// Identifies the start of the system; empty if it isn't known.
 const std::string& boot() {
     // Never destroyed: other threads may use it while the process ends.
-    static const auto& identity = *new std::string([] {
-        std::string text;
-        std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-        return text;
-    }());
+    static const auto& identity = *new std::string(os::boot_id());
     return identity;
 }
 
 std::optional<FileStamp> stamp_of_open(int file) {
-    struct stat status {};
-    if (::fstat(file, &status) != 0) return std::nullopt;
-    return stamp_of(status);
+    os::FileAttributes attributes;
+    if (!os::attributes_of(file, attributes)) return std::nullopt;
+    return stamp_of(attributes);
 }
 
 /// All files of one precompiled header.
@@ -74,7 +68,7 @@ PchStore::Found PchStore::find(const Key& key) const {
                       : cache::damaged("it can't be trusted");
     if (record && record->key_text == key.text) {
         if (record->size == 0) {
-            const auto age = file_clock_now() - read->record.identity.modified_ns;
+            const auto age = os::file_clock_now() - read->record.identity.modified_ns;
             return {std::nullopt, age >= 0 && age < refusal_ns};
         }
         auto file = folder_.open_trusted(file_of(key));
@@ -90,7 +84,7 @@ PchStore::Found PchStore::find(const Key& key) const {
 bool PchStore::is_intact(const Descriptor& file, const Key& key, PchRecord& record) const {
     const auto stamp = stamp_of_open(file.get());
     if (!stamp || stamp->size != record.size) return false;
-    const bool is_trusted = !boot().empty() && keeps_stamps(file.get());
+    const bool is_trusted = !boot().empty() && os::keeps_stamps(file.get());
     const VerifiedState now{*stamp, is_trusted ? boot() : std::string()};
     if (is_trusted && record.verified == now) return true;
     if (digest_of_open_file(file.get()) != record.content) return false;
@@ -101,13 +95,13 @@ bool PchStore::is_intact(const Descriptor& file, const Key& key, PchRecord& reco
 
 Result<std::string> PchStore::make_temporary() const {
     auto name = fmt::format("{}/{}.tmp", cache::temporary_folder, cache::random_name());
-    LODE_TRY(folder_.open_shared(name, 0));
+    LODE_TRY(folder_.open_shared(name));
     return name;
 }
 
 Status PchStore::publish(const Key& key, const std::string& temporary,
                          Conditions conditions) const {
-    LODE_TRY_ASSIGN(const Descriptor file, folder_.open_shared(temporary, 0));
+    LODE_TRY_ASSIGN(const Descriptor file, folder_.open_shared(temporary));
     const auto before = stamp_of_open(file.get());
     if (!before || before->size == 0)
         return fail(Errc::file_failed, "The compiler wrote no precompiled header.");
@@ -121,7 +115,7 @@ Status PchStore::publish(const Key& key, const std::string& temporary,
     LODE_TRY(folder_.adopt(temporary, file_of(key)));
     // Renaming changes the stamp.
     const auto stamp = stamp_of_open(file.get());
-    const bool is_trusted = stamp && keeps_stamps(file.get());
+    const bool is_trusted = stamp && os::keeps_stamps(file.get());
     write_record(key, {key.text,
                        before->size,
                        *content,

@@ -51,7 +51,7 @@ public:
     /// A new file's name, relative to the folder; made empty. Errors: file_failed.
     [[nodiscard]] Result<std::string> make_temporary() const;
     [[nodiscard]] std::string path_of(const std::string& name) const {
-        return (folder_.path() / name).native();
+        return (folder_.path() / name).string();
     }
     void discard(const std::string& temporary) const { (void)folder_.remove(temporary); }
 

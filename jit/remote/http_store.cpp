@@ -189,10 +189,10 @@ void HttpStore::prepare(Transfer& transfer) const {
     set(CURLOPT_QUICK_EXIT, 1L);
 #endif
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    if (!options_.ca_file.empty()) set(CURLOPT_CAINFO, options_.ca_file.c_str());
+    if (!options_.ca_file.empty()) set(CURLOPT_CAINFO, options_.ca_file.string().c_str());
     if (!options_.certificate_file.empty()) {
-        set(CURLOPT_SSLCERT, options_.certificate_file.c_str());
-        set(CURLOPT_SSLKEY, options_.key_file.c_str());
+        set(CURLOPT_SSLCERT, options_.certificate_file.string().c_str());
+        set(CURLOPT_SSLKEY, options_.key_file.string().c_str());
     }
     if (!options_.user.empty()) {
         set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 // HIREDIS_SONAME isn't a string.
 #define LODE_TEXT_OF_(value) #value
@@ -98,18 +96,17 @@ tl::unexpected<Error> RedisStore::fault(const redisContext& context) const {
                             context.errstr[0] != '\0' ? context.errstr : "the connection ended"));
 }
 
-Status RedisStore::wait(const redisContext& context, short events, Clock::time_point until) const {
-    constexpr long longest_wait_ms = 50;
+Status RedisStore::wait(const redisContext& context, os::Traffic traffic,
+                        Clock::time_point until) const {
+    constexpr std::chrono::milliseconds longest_wait{50};
     while (true) {
         const auto now = Clock::now();
         if (now >= until || is_abandoned_)
             return fail(Errc::timed_out, fmt::format("{} doesn't answer in time.", options_.url));
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
-        pollfd descriptor{context.fd, events, 0};
-        const int ready =
-            ::poll(&descriptor, 1, static_cast<int>(std::min<long>(left, longest_wait_ms)));
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+        const int ready = os::wait_for(context.fd, traffic, std::min(left, longest_wait));
         if (ready > 0) return {};
-        if (ready < 0 && errno != EINTR) {
+        if (ready < 0) {
             return fail(Errc::file_failed, fmt::format("Waiting for {} fails: {}.", options_.url,
                                                        std::generic_category().message(errno)));
         }
@@ -125,10 +122,8 @@ Result<RedisStore::Context> RedisStore::connect(const Limits& limits) {
                     ContextDeleter{&library_});
     if (!context) return fail(Errc::file_failed, "hiredis is out of memory.");
     if (context->err != 0) return fault(*context);
-    LODE_TRY(wait(*context, POLLOUT, limits.first_byte));
-    int problem = 0;
-    socklen_t size = sizeof(problem);
-    if (::getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 && problem != 0) {
+    LODE_TRY(wait(*context, os::Traffic::outgoing, limits.first_byte));
+    if (const int problem = os::connection_error(context->fd); problem != 0) {
         return fail(Errc::file_failed, fmt::format("{} can't be reached: {}.", options_.url,
                                                    std::generic_category().message(problem)));
     }
@@ -171,7 +166,7 @@ Result<std::vector<RedisStore::Reply>> RedisStore::exchange(redisContext& contex
     }
     for (int is_sent = 0; is_sent == 0;) {
         if (library_.write(&context, &is_sent) != REDIS_OK) return fault(context);
-        if (is_sent == 0) LODE_TRY(wait(context, POLLOUT, limits.end));
+        if (is_sent == 0) LODE_TRY(wait(context, os::Traffic::outgoing, limits.end));
     }
     std::vector<Reply> replies;
     for (auto until = limits.first_byte; replies.size() < commands.size();) {
@@ -187,7 +182,7 @@ Result<std::vector<RedisStore::Reply>> RedisStore::exchange(redisContext& contex
             return fail(Errc::file_failed, fmt::format("{} sends more than {} bytes.", options_.url,
                                                        options_.max_record_bytes + reply_overhead));
         }
-        LODE_TRY(wait(context, POLLIN, until));
+        LODE_TRY(wait(context, os::Traffic::incoming, until));
         if (library_.read(&context) != REDIS_OK) return fault(context);
         until = limits.end;
     }

@@ -4,6 +4,7 @@
 //   lode:lease:<SHA-256>                    the random name of its owner; expires
 #pragma once
 
+#include "base/os/socket.hpp"
 #include "base/shared_library.hpp"
 #include "jit/remote/remote_store.hpp"
 
@@ -78,7 +79,7 @@ private:
     [[nodiscard]] Limits limits(bool is_read) const;
     [[nodiscard]] Result<Context> connect(const Limits& limits);
     /// Waits until the socket is ready for `events` of poll(). Errors: timed_out, file_failed.
-    [[nodiscard]] Status wait(const redisContext& context, short events,
+    [[nodiscard]] Status wait(const redisContext& context, os::Traffic traffic,
                               Clock::time_point until) const;
     /// Sends commands at once and receives their answers.
     [[nodiscard]] Result<std::vector<Reply>> exchange(redisContext& context,

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -46,7 +45,7 @@ RemoteTier::RemoteTier(RemoteCacheOptions options, OpenStore open, Merge merge, 
       merge_(std::move(merge)),
       log_(std::move(log)),
       counters_(counters),
-      process_(::getpid()),
+      process_(os::process_id()),
       breaker_(options_),
       next_(next_bytes),
       prefetched_(prefetched_bytes) {}

@@ -11,6 +11,7 @@
 // lost: its requests are then compiled once more.
 #pragma once
 
+#include "base/os/process.hpp"
 #include "base/process_end.hpp"
 #include "jit/remote/action_result.hpp"
 #include "jit/remote/breaker.hpp"
@@ -27,8 +28,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-
-#include <sys/types.h>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -154,7 +153,7 @@ private:
     const Merge merge_;
     const Log log_;
     AtomicCounters& counters_;
-    const pid_t process_;
+    const os::ProcessId process_;
 
     std::once_flag store_once_;
     std::unique_ptr<RemoteStore> store_;

@@ -8,12 +8,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 
 bool RemoteTier::is_own_process() const noexcept {
-    return ::getpid() == process_;
+    return os::process_id() == process_;
 }
 
 RemoteTier::~RemoteTier() {

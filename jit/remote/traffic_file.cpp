@@ -1,6 +1,7 @@
 #include "jit/remote/traffic_file.hpp"
 
 #include "base/file.hpp"
+#include "base/os/file.hpp"
 #include "base/try.hpp"
 #include "jit/bytes.hpp"
 
@@ -9,7 +10,6 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -63,18 +63,18 @@ Status add_traffic(const TrustedFolder& folder, const CacheCounters& counters) {
                             counters.remote_bytes_read,
                             counters.remote_bytes_written};
     if (own == RemoteTraffic{.processes = 1}) return {};
-    LODE_TRY_ASSIGN(const Descriptor file, folder.open_shared(traffic_file, 0));
+    LODE_TRY_ASSIGN(const Descriptor file, folder.open_shared(traffic_file));
     LODE_TRY(lock_traffic(folder, file.get()));
     Bytes bytes(traffic_bytes + 1);
-    const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
+    const auto got = os::read_file_at(file.get(), bytes, 0);
     if (got < 0) return fail_from_errno("Reading a file", folder.path() / traffic_file, errno);
     bytes.resize(static_cast<std::size_t>(got));
     RemoteTraffic sums = parse_traffic(bytes);
     for (const auto field : traffic_fields)
         sums.*field += own.*field;
     bytes = format_traffic(sums);
-    if (::pwrite(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()) ||
-        ::ftruncate(file.get(), static_cast<off_t>(bytes.size())) != 0) {
+    if (os::write_file_at(file.get(), bytes, 0) != std::ssize(bytes) ||
+        !os::resize_file(file.get(), bytes.size())) {
         return fail_from_errno("Writing a file", folder.path() / traffic_file, errno);
     }
     return {};

@@ -11,9 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -89,7 +87,7 @@ std::string record_path(const RecordKey& key) {
 
 Result<std::unique_ptr<DiskTier>> DiskTier::open(const std::filesystem::path& path, bool writable,
                                                  std::uint64_t max_bytes,
-                                                 const FileOperations& operations) {
+                                                 const os::FileOperations& operations) {
     LODE_TRY_ASSIGN(TrustedFolder folder, TrustedFolder::open(path, writable, operations));
     return std::unique_ptr<DiskTier>(new DiskTier(std::move(folder), writable, max_bytes));
 }
@@ -130,16 +128,16 @@ Status DiskTier::remove(const RecordKey& key, const FileIdentity* only) {
 }
 
 Status DiskTier::note_growth(std::uint64_t bytes) const {
-    LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_APPEND));
+    LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, os::Open::append));
     const std::string marks(static_cast<std::size_t>(blocks(bytes)), '+');
-    struct stat status {};
+    os::FileAttributes attributes;
     // A lost mark only delays the next sweep.
-    const FileOperations& operations = folder_.operations();
+    const os::FileOperations& operations = folder_.operations();
     if (operations.write(growth.get(), as_bytes(marks)) < 0 ||
-        operations.attributes(growth.get(), status) != 0) {
+        operations.attributes(growth.get(), attributes) != 0) {
         return {};
     }
-    const auto grown_blocks = static_cast<std::uint64_t>(status.st_size);
+    const std::uint64_t grown_blocks = attributes.size;
     if (grown_blocks == marks.size()) {
         // The first put since a sweep, or the first ever.
         LODE_TRY_ASSIGN(const auto tag, folder_.read(tag_file, false));
@@ -169,7 +167,7 @@ Status DiskTier::for_each(
 }
 
 Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) const {
-    LODE_TRY_ASSIGN(const Descriptor lock, folder_.open_shared(sweep_lock_file, 0));
+    LODE_TRY_ASSIGN(const Descriptor lock, folder_.open_shared(sweep_lock_file));
     // Two concurrent sweeps are harmless but do the work twice; that is acceptable where locks
     // fail.
     if (folder_.operations().lock_file(lock.get()) != 0 && errno == EWOULDBLOCK)
@@ -217,7 +215,7 @@ Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) c
             folder_.remove_if(record_path(candidate.key), candidate.identity, temporary_folder));
         ++report.removed_records;
     }
-    LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_TRUNC));
+    LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, os::Open::truncate));
     return report;
 }
 

@@ -42,7 +42,7 @@ public:
     /// Errors: those of TrustedFolder::open.
     [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(
         const std::filesystem::path& path, bool writable, std::uint64_t max_bytes,
-        const FileOperations& operations = FileOperations::system());
+        const os::FileOperations& operations = os::FileOperations::system());
 
     [[nodiscard]] std::string_view name() const noexcept override { return "disk"; }
     [[nodiscard]] bool writable() const noexcept override { return writable_; }

@@ -2,23 +2,19 @@
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/file.hpp"
 #include "base/try.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
 
 constexpr std::uint64_t largest_key_file = std::uint64_t{1} << 20;
-constexpr mode_t others_may_write = S_IWGRP | S_IWOTH;
-constexpr mode_t others_may_do_anything = S_IRWXG | S_IRWXO;
 constexpr std::string_view pem_begin = "-----BEGIN PUBLIC KEY-----";
 constexpr std::string_view pem_end = "-----END PUBLIC KEY-----";
 constexpr std::string_view revoked_word = "revoked ";
@@ -79,36 +75,35 @@ Result<KeyId> read_revocation(std::string_view line, std::size_t number) {
 }
 
 /// Whether only root or this user can have written it.
-Status check_owner(const struct stat& status, const std::filesystem::path& path, mode_t forbidden,
-                   std::string_view cure) {
-    if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+Status check_owner(const os::FileAttributes& file, const std::filesystem::path& path,
+                   unsigned forbidden, std::string_view cure) {
+    if (file.owner != os::user_id() && file.owner != 0) {
         return fail(Errc::file_failed, fmt::format("'{}' isn't used: it belongs to user {}.",
-                                                   path.string(), status.st_uid));
+                                                   path.string(), file.owner));
     }
-    if ((status.st_mode & forbidden) != 0) {
+    if ((file.permissions & forbidden) != 0) {
         return fail(Errc::file_failed, fmt::format("'{}' isn't used: its mode is {:04o}. {}",
-                                                   path.string(), status.st_mode & 07777U, cure));
+                                                   path.string(), file.permissions, cure));
     }
     return {};
 }
 
 /// Reads a regular file whose owner and mode are right.
-Result<std::string> read_guarded(const std::filesystem::path& file, mode_t forbidden,
+Result<std::string> read_guarded(const std::filesystem::path& file, unsigned forbidden,
                                  std::string_view cure) {
-    return read_text_if(file, largest_key_file, [&](const struct stat& status) {
-        return check_owner(status, file, forbidden, cure);
+    return read_text_if(file, largest_key_file, [&](const os::FileAttributes& attributes) {
+        return check_owner(attributes, file, forbidden, cure);
     });
 }
 
 bool holds_public_key(const std::filesystem::path& file) {
-    const auto text =
-        read_text_if(file, largest_key_file, [](const struct stat&) { return Status(); });
+    const auto text = read_text(file, largest_key_file);
     return text && text->find(pem_begin) != std::string::npos;
 }
 
 Status add_file(const std::filesystem::path& file, KeyRing& ring) {
     LODE_TRY_ASSIGN(const std::string text,
-                    read_guarded(file, others_may_write,
+                    read_guarded(file, os::others_may_write,
                                  "Only its owner may write to a file of trusted keys."));
     auto read = parse_keys(text);
     if (!read) {
@@ -121,14 +116,16 @@ Status add_file(const std::filesystem::path& file, KeyRing& ring) {
 }
 
 /// Writes a file that mustn't exist.
-Status write_new(const std::filesystem::path& file, std::string_view text, mode_t mode) {
-    Descriptor out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+Status write_new(const std::filesystem::path& file, std::string_view text, unsigned mode) {
+    using os::Open;
+    Descriptor out = os::open_file(file, Open::writing | Open::create | Open::only_new, mode);
     if (!out) return fail_from_errno("Writing a key", file, errno);
     int problem = write_all(out.get(), std::as_bytes(std::span(text)));
-    if (problem == 0 && ::fsync(out.get()) != 0) problem = errno;
+    if (problem == 0 && !os::flush_file(out.get())) problem = errno;
     if (problem == 0 && !out.close()) problem = errno;
     if (problem == 0) return {};
-    ::unlink(file.c_str());
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
     return fail_from_errno("Writing a key", file, problem);
 }
 
@@ -167,18 +164,18 @@ Result<KeyRing> parse_keys(std::string_view text) {
 
 Result<KeyRing> read_keys(const std::filesystem::path& path) {
     KeyRing ring;
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    os::FileAttributes attributes;
+    if (!os::attributes_of(path, attributes) || attributes.kind != os::FileKind::folder) {
         LODE_TRY(add_file(path, ring));
         return ring;
     }
-    LODE_TRY(check_owner(status, path, others_may_write,
+    LODE_TRY(check_owner(attributes, path, os::others_may_write,
                          "Only its owner may write to a folder of trusted keys."));
     std::error_code problem;
     std::vector<std::filesystem::path> files;
     for (std::filesystem::directory_iterator item(path, problem), end; !problem && item != end;
          item.increment(problem)) {
-        if (!item->path().filename().native().starts_with('.')) files.push_back(item->path());
+        if (!item->path().filename().string().starts_with('.')) files.push_back(item->path());
     }
     if (problem) return fail_from_errno("Listing the trusted keys", path, problem.value());
     std::ranges::sort(files);
@@ -195,7 +192,7 @@ Result<SecretKey> read_secret_key(const std::filesystem::path& file) {
                                 file.string()));
     }
     LODE_TRY_ASSIGN(std::string text,
-                    read_guarded(file, others_may_do_anything,
+                    read_guarded(file, os::others_may_do_anything,
                                  "Only its owner may read a secret key: set its mode to 0600."));
     auto key = SecretKey::from_pem(text);
     std::ranges::fill(text, '\0');
@@ -205,7 +202,8 @@ Result<SecretKey> read_secret_key(const std::filesystem::path& file) {
 }
 
 Status write_key_pair(const std::filesystem::path& file, const SecretKey& key) {
-    const std::filesystem::path public_file = file.native() + ".pub";
+    std::filesystem::path public_file = file;
+    public_file += ".pub";
     std::error_code ignored;
     // Otherwise a second public key would be the first sign of a name that is taken.
     for (const auto& taken : {public_file, file}) {
@@ -215,13 +213,11 @@ Status write_key_pair(const std::filesystem::path& file, const SecretKey& key) {
                                 "name, or remove it.",
                                 taken.string()));
     }
-    LODE_TRY(write_new(file, key.to_pem(), S_IRUSR | S_IWUSR));
-    constexpr mode_t readable = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
+    LODE_TRY(write_new(file, key.to_pem(), 0600));
     Status written = write_new(
         public_file,
-        fmt::format("# {}\n{}", key.public_key().id().to_hex(), key.public_key().to_pem()),
-        readable);
-    if (!written) ::unlink(file.c_str());
+        fmt::format("# {}\n{}", key.public_key().id().to_hex(), key.public_key().to_pem()), 0644);
+    if (!written) std::filesystem::remove(file, ignored);
     return written;
 }
 

@@ -12,7 +12,7 @@ KeyLock::KeyLock(const TrustedFolder& folder, const Digest& key)
     std::uint64_t start = 0;
     std::memcpy(&start, key.bytes().data(), sizeof(start));
     offset_ = static_cast<std::int64_t>(start >> 2);  // Far below the largest possible offset.
-    if (auto file = folder.open_shared(lock_file, 0)) file_ = *std::move(file);
+    if (auto file = folder.open_shared(lock_file)) file_ = *std::move(file);
 }
 
 KeyLock::Outcome KeyLock::attempt() noexcept {

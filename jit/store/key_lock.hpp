@@ -34,7 +34,7 @@ public:
 
 private:
     Descriptor file_;
-    const FileOperations* operations_;
+    const os::FileOperations* operations_;
     std::int64_t offset_;
 };
 

@@ -14,7 +14,7 @@ void TierStack::add(std::unique_ptr<Tier> tier) {
     slots_.push_back(std::move(slot));
 }
 
-void TierStack::open(const CacheOptions& options, const FileOperations& operations) {
+void TierStack::open(const CacheOptions& options, const os::FileOperations& operations) {
     if (options.mode == CacheMode::off) return;
     std::optional<Error> problem;
     trust_ = Trust::read(options, problem);

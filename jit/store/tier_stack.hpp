@@ -43,7 +43,7 @@ public:
     /// Opens the disk and the packs that the options name; each one that can't be opened is a
     /// fault.
     void open(const CacheOptions& options,
-              const FileOperations& operations = FileOperations::system());
+              const os::FileOperations& operations = os::FileOperations::system());
     void add(std::unique_ptr<Tier> tier);
 
     /// The first record that `parse` (bytes → Result<Value>) accepts.

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/descriptor.hpp"
-#include "jit/store/file_operations.hpp"
+#include "base/os/file_operations.hpp"
 #include "jit/store/tier.hpp"
 
 #include <lode/base/error.hpp>
@@ -22,9 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
 namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe; all paths are relative to the folder and contain no "..".
@@ -36,9 +33,9 @@ public:
     /// root. `operations` must outlive the folder.
     [[nodiscard]] static Result<TrustedFolder> open(
         const std::filesystem::path& path, bool create,
-        const FileOperations& operations = FileOperations::system());
+        const os::FileOperations& operations = os::FileOperations::system());
 
-    [[nodiscard]] const FileOperations& operations() const noexcept { return *operations_; }
+    [[nodiscard]] const os::FileOperations& operations() const noexcept { return *operations_; }
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -85,7 +82,8 @@ public:
                                    const std::string& aside) const;
 
     /// Opens a file for reading and writing; creates it if needed.
-    [[nodiscard]] Result<Descriptor> open_shared(const std::string& name, int extra_flags) const;
+    [[nodiscard]] Result<Descriptor> open_shared(const std::string& name,
+                                                 os::Open extra_flags = os::Open::updating) const;
 
     /// Calls `visit(file name, identity)` for every regular file directly in a folder, except those
     /// that NFS keeps because they were removed while they were open; does nothing
@@ -98,8 +96,8 @@ public:
     [[nodiscard]] Result<std::vector<std::string>> folders(const std::string& folder) const;
 
 private:
-    TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner,
-                  const FileOperations& operations)
+    TrustedFolder(std::filesystem::path path, Descriptor folder, os::UserId owner,
+                  const os::FileOperations& operations)
         : path_(std::move(path)),
           folder_(std::move(folder)),
           owner_(owner),
@@ -110,11 +108,12 @@ private:
     /// Renames a file of this process; makes missing folders.
     [[nodiscard]] Status rename_to(const std::string& temporary, const std::string& name) const;
     /// Opens a file; makes missing folders. Errors: file_failed.
-    [[nodiscard]] Result<Descriptor> open_or_make(const std::string& name, int flags) const;
+    [[nodiscard]] Result<Descriptor> open_or_make(const std::string& name, os::Open flags) const;
     /// One attempt of read(). On failure `problem` is the system call's errno; otherwise it stays.
     [[nodiscard]] Read try_read(const std::string& name, bool restamp, int& problem) const;
     [[nodiscard]] bool is_gone(const std::string& name) const noexcept;
-    [[nodiscard]] int open_inside(const std::string& name, int flags) const noexcept;
+    [[nodiscard]] Descriptor open_inside(const std::string& name,
+                                         os::Open flags = os::Open::reading) const noexcept;
     /// Makes the parent folders of `name`; a link in the place of one is removed.
     [[nodiscard]] Status make_parents(const std::string& name) const;
     /// The folder of `name`, without any link on the way; on failure empty, with errno set.
@@ -122,11 +121,11 @@ private:
 
     std::filesystem::path path_;
     Descriptor folder_;
-    uid_t owner_;
-    const FileOperations* operations_;
+    os::UserId owner_;
+    const os::FileOperations* operations_;
 };
 
-FileIdentity identity_of(const struct stat& status) noexcept;
+FileIdentity identity_of(const os::FileAttributes& attributes) noexcept;
 
 /// 16 hexadecimal digits, different for every call.
 std::string random_name();

@@ -10,8 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include <unistd.h>
-
 namespace LODE_NAMESPACE::cache {
 namespace {
 
@@ -58,7 +56,7 @@ struct WriteQueue::State {
 };
 
 WriteQueue::WriteQueue(std::size_t max_bytes)
-    : max_bytes_(max_bytes), process_(::getpid()), state_(std::make_unique<State>()) {}
+    : max_bytes_(max_bytes), process_(os::process_id()), state_(std::make_unique<State>()) {}
 
 WriteQueue::~WriteQueue() {
     if (!is_own_process()) {
@@ -75,7 +73,7 @@ WriteQueue::~WriteQueue() {
 }
 
 bool WriteQueue::is_own_process() const noexcept {
-    return ::getpid() == process_;
+    return os::process_id() == process_;
 }
 
 void WriteQueue::add(std::size_t bytes, Write write) {

@@ -1,13 +1,13 @@
 // WriteQueue: writes that their caller doesn't wait for.
 #pragma once
 
+#include "base/os/process.hpp"
+
 #include <lode/base/api.hpp>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
-
-#include <sys/types.h>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -36,7 +36,7 @@ private:
     [[nodiscard]] bool is_own_process() const noexcept;
 
     const std::size_t max_bytes_;
-    const pid_t process_;
+    const os::ProcessId process_;
     std::unique_ptr<State> state_;
 };
 

@@ -1,12 +1,13 @@
 #include "jit/worker/channel.hpp"
 
+#include "base/os/socket.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
-
-#include <sys/socket.h>
 
 namespace LODE_NAMESPACE::worker {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 /// "lodework", then the size.
 constexpr std::uint64_t magic = 0x6b726f7765646f6c;
 constexpr std::size_t header_bytes = 2 * sizeof(std::uint64_t);
-
-/// Whether a later attempt may succeed. The caller looks at its limits before that, even if signals
-/// interrupt every attempt.
-bool is_passing(int error) noexcept {
-    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
-}
 
 }  // namespace
 
@@ -33,8 +28,9 @@ Sender::Sender(Bytes message) {
 
 Transfer Sender::step(int socket) {
     while (sent_ < rest_.size()) {
-        const auto count = ::send(socket, rest_.data() + sent_, rest_.size() - sent_, MSG_NOSIGNAL);
-        if (count < 0) return is_passing(errno) ? Transfer::waiting : Transfer::closed;
+        const auto count = os::send(socket, std::span(rest_).subspan(sent_));
+        // The caller looks at its limits first, even if signals interrupt every attempt.
+        if (count < 0) return os::may_succeed_later(errno) ? Transfer::waiting : Transfer::closed;
         sent_ += static_cast<std::size_t>(count);
     }
     return Transfer::complete;
@@ -63,11 +59,11 @@ Transfer Receiver::step(int socket) {
         constexpr std::size_t most_at_once = std::size_t{1} << 20;
         const std::size_t before = bytes_.size();
         bytes_.resize(before + std::min(wanted, most_at_once));
-        const auto count = ::recv(socket, bytes_.data() + before, bytes_.size() - before, 0);
+        const auto count = os::receive(socket, std::span(bytes_).subspan(before));
         const int error = errno;
-        bytes_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        bytes_.resize(before + static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 0)));
         if (count == 0) return Transfer::closed;
-        if (count < 0) return is_passing(error) ? Transfer::waiting : Transfer::closed;
+        if (count < 0) return os::may_succeed_later(error) ? Transfer::waiting : Transfer::closed;
     }
 }
 

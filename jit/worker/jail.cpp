@@ -1,9 +1,9 @@
 #include "jit/worker/jail.hpp"
 
+#include "base/os/process.hpp"
+
 #include <algorithm>
 #include <cstddef>
-
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::worker {
 namespace {
@@ -49,14 +49,13 @@ Result<JailSetup> setup_of_argument(std::string_view argument) {
 }
 
 std::vector<std::string> worker_environment(bool is_jailed) {
-    std::vector<std::string> all;
-    for (char** variable = environ; *variable != nullptr; ++variable) {
-        const std::string_view text = *variable;
+    std::vector<std::string> all = os::environment_lines();
+    std::erase_if(all, [&](std::string_view text) {
         const bool is_kept = std::ranges::any_of(
             kept_variables, [&](auto prefix) { return text.starts_with(prefix); });
         // A preloaded allocator would get memory of the worker's own malloc().
-        if ((!is_jailed && !text.starts_with("LD_PRELOAD=")) || is_kept) all.emplace_back(text);
-    }
+        return !is_kept && (is_jailed || text.starts_with("LD_PRELOAD="));
+    });
     return all;
 }
 

@@ -59,7 +59,7 @@ struct MemberWriter {
     void put(const std::vector<std::filesystem::path>& paths) const {
         out.count(paths.size());
         for (const auto& path : paths)
-            out.text(path.native());
+            out.text(path.string());
     }
     void put(const std::vector<Definition>& definitions) const {
         out.count(definitions.size());

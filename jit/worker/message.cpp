@@ -37,13 +37,13 @@ tl::unexpected<Error> damaged(std::string_view what) {
 }
 
 void write(ByteWriter& out, const NvrtcSearchEnvironment& search) {
-    out.text(search.chosen.native());
+    out.text(search.chosen.string());
     out.text(search.chosen_by);
-    out.text(search.executable_folder.native());
+    out.text(search.executable_folder.string());
     for (const auto* variable :
          {&search.cuda_home, &search.cuda_path, &search.virtual_env, &search.conda_prefix})
         write(out, *variable);
-    out.text(search.root.native());
+    out.text(search.root.string());
 }
 NvrtcSearchEnvironment read_search(ByteReader& in) {
     NvrtcSearchEnvironment search;
@@ -152,7 +152,7 @@ void write(ByteWriter& out, const FileAccesses& files) {
         out.text(path);
         out.number(static_cast<std::uint8_t>(answer.kind));
         out.number(static_cast<std::int32_t>(answer.error));
-        out.number(answer.status);
+        out.number(answer.attributes);
         out.flag(answer.consumed);
         out.flag(answer.content != nullptr);
         if (answer.content == nullptr) continue;
@@ -181,7 +181,7 @@ FileAccesses read_files(ByteReader& in) {
         FileAnswer answer;
         answer.kind = in.enumerator(FileAnswer::Kind::refused);
         answer.error = in.number<std::int32_t>();
-        answer.status = in.number<struct stat>();
+        answer.attributes = in.number<os::FileAttributes>();
         answer.consumed = in.flag();
         if (in.flag()) {
             FileContent content;
@@ -229,7 +229,7 @@ void write(ByteWriter& out, const CompilerProperties& properties) {
     out.number(std::int32_t{info.version_major});
     out.number(std::int32_t{info.version_minor});
     out.text(info.build);
-    out.text(info.path.native());
+    out.text(info.path.string());
     MemberWriter{out}.put(info.include_folders);
     out.count(info.supported.size());
     for (const auto cc : info.supported)
@@ -253,7 +253,7 @@ CompilerProperties read_properties(ByteReader& in) {
 }
 
 void write(ByteWriter& out, const LinkTask& link) {
-    out.text(link.search.library.native());
+    out.text(link.search.library.string());
     out.number(std::int32_t{link.search.driver_version});
     MemberWriter{out}.put(link.search.folders);
     out.count(link.inputs.size());

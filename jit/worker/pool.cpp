@@ -1,5 +1,6 @@
 #include "jit/worker/pool.hpp"
 
+#include "base/os/process.hpp"
 #include "base/try.hpp"
 #include "jit/pch/prefix.hpp"
 #include "jit/worker/program.hpp"
@@ -11,8 +12,6 @@
 #include <thread>
 #include <utility>
 
-#include <unistd.h>
-
 namespace LODE_NAMESPACE::worker {
 namespace {
 
@@ -23,8 +22,7 @@ constexpr std::uint64_t expected_memory = std::uint64_t{256} << 20;
 constexpr std::chrono::milliseconds acquire_interval{20};
 
 std::uint64_t half_of_memory() {
-    const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
-    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+    return os::all_memory() / 2;
 }
 
 WorkerOptions with_defaults(WorkerOptions options) {

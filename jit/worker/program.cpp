@@ -1,5 +1,6 @@
 #include "jit/worker/program.hpp"
 
+#include "base/os/file.hpp"
 #include "base/shared_library.hpp"
 
 #include <lode/base/environment.hpp>
@@ -10,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::worker {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* program_name = "lode-worker";
 
 bool is_program(const std::filesystem::path& path) {
     std::error_code problem;
-    return std::filesystem::is_regular_file(path, problem) && ::access(path.c_str(), X_OK) == 0;
+    return std::filesystem::is_regular_file(path, problem) && os::may_execute(path);
 }
 
 tl::unexpected<Error> missing(const std::string& tried) {

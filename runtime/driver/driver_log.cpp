@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::detail {
 namespace {
@@ -92,12 +91,12 @@ CUresult DriverLog::listen(const DriverTable& table) {
     if (result != CUDA_SUCCESS) return result;
     table_ = &table;
     id_ = id;
-    registered_by_ = ::getpid();
+    registered_by_ = os::process_id();
     return result;
 }
 
 CUresult DriverLog::close() noexcept {
-    if (std::exchange(id_, 0) == 0 || registered_by_ != ::getpid()) return CUDA_SUCCESS;
+    if (std::exchange(id_, 0) == 0 || registered_by_ != os::process_id()) return CUDA_SUCCESS;
     return table_->cuLogsUnregisterCallback(handle_);
 }
 

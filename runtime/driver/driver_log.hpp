@@ -1,13 +1,12 @@
 // What the driver itself says about failed calls (cuLogs…, since CUDA 12.9).
 #pragma once
 
+#include "base/os/process.hpp"
 #include "runtime/driver/table.hpp"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include <sys/types.h>
 
 namespace LODE_NAMESPACE::detail {
 
@@ -35,7 +34,7 @@ private:
     const DriverTable* table_ = nullptr;
     CUlogsCallbackHandle handle_ = nullptr;
     std::uintptr_t id_ = 0;  ///< 0 unless registered; never reused.
-    pid_t registered_by_ = 0;
+    os::ProcessId registered_by_ = 0;
 };
 
 }  // namespace LODE_NAMESPACE::detail

@@ -91,7 +91,7 @@ Result<GraphNode> Graph::add_wait(const After& after, const Event& event) {
 Status Graph::write_dot(const std::filesystem::path& file) const {
     LODE_TRY(check_present());
     return detail::call_for_graphs(device(), device().table().cuGraphDebugDotPrint, native(),
-                                   file.c_str(), 0U)
+                                   file.string().c_str(), 0U)
         .map_error([&](Error error) {
             return std::move(error).in(fmt::format("writing a graph to {}", file.string()));
         });

@@ -1,4 +1,4 @@
-#include "base/descriptor.hpp"
+#include "base/os/file.hpp"
 #include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/size.hpp"
@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE {
 namespace detail {
@@ -41,8 +39,7 @@ Result<DeviceMemoryRef> external_part(const DeviceMemory& mapped, std::size_t ro
 namespace {
 
 Result<Descriptor> duplicate(int descriptor) {
-    const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0) return Descriptor(copy);
+    if (Descriptor copy = os::duplicate(descriptor)) return copy;
     if (errno == EBADF) {
         return fail(Errc::invalid_argument,
                     fmt::format("{} isn't an open file descriptor.", descriptor));
@@ -95,7 +92,7 @@ Result<ExternalMemory> ExternalMemory::import(const Device& device, int descript
                      return std::move(error).in(
                          fmt::format("mapping {} bytes of external memory", bytes));
                  }));
-    ::close(descriptor);
+    os::close_file(descriptor);
     return ExternalMemory(std::move(handle), detail::DeviceMemory(address, device.state()), bytes);
 }
 
@@ -117,7 +114,7 @@ Result<ExternalSemaphore> ExternalSemaphore::import(const Device& device, int de
                 fmt::format("importing an external semaphore from file descriptor {}", descriptor));
         }));
     static_cast<void>(duplicate.release());
-    ::close(descriptor);
+    os::close_file(descriptor);
     return ExternalSemaphore(
         UniqueHandle<detail::ExternalSemaphoreTraits>(semaphore, device.state()));
 }

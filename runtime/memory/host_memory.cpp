@@ -1,3 +1,4 @@
+#include "base/os/process.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 
@@ -5,7 +6,6 @@
 #include <lode/runtime/registered_memory.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::detail {
 namespace {
@@ -39,13 +39,10 @@ Error explain_registered(Error error, const void* address, std::size_t bytes) {
 
 Error explain_host_out_of_memory(Error error, std::size_t bytes) {
     if (error.code != Errc::out_of_memory) return error;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const auto free_pages = static_cast<std::size_t>(::sysconf(_SC_AVPHYS_PAGES));
-    const auto all_pages = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES));
     error.message = fmt::format(
         "{} bytes of host memory can't be page-locked; {} of {} bytes are free. The system or the "
         "container may also limit locked memory.",
-        bytes, free_pages * page, all_pages * page);
+        bytes, os::free_memory(), os::all_memory());
     return error;
 }
 

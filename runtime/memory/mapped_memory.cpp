@@ -1,4 +1,5 @@
 #include "base/align_up.hpp"
+#include "base/os/file.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE::detail {
@@ -218,7 +218,7 @@ Result<MappedMemoryHandle> import_shared(const std::shared_ptr<DeviceState>& dev
     LODE_TRY(require_mapping(*device,
                              CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
                              "Memory that is shared by descriptors"));
-    if (::fcntl(descriptor, F_GETFD) < 0) {
+    if (!os::is_open(descriptor)) {
         return fail(Errc::invalid_argument,
                     fmt::format("{} isn't an open file descriptor.", descriptor));
     }

@@ -1,4 +1,5 @@
 // The part of MemoryPool that shares pools and their buffers with other processes.
+#include "base/os/file.hpp"
 #include "runtime/device_checks.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
@@ -9,7 +10,6 @@
 
 #include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE {
@@ -27,7 +27,7 @@ Result<MemoryPool> MemoryPool::import(const Device& device, int descriptor) {
     LODE_TRY(detail::require_pools(state));
     const auto& entry = state.table().cuMemPoolImportFromShareableHandle;
     LODE_TRY(state.driver->require(entry, "A shared memory pool"));
-    if (::fcntl(descriptor, F_GETFD) < 0) {
+    if (!os::is_open(descriptor)) {
         return fail(Errc::invalid_argument,
                     fmt::format("{} isn't an open file descriptor.", descriptor));
     }

@@ -77,7 +77,7 @@ std::string account_of(const CompileFiles& files, const fs::path& working) {
             hasher.field(answer.content && answer.consumed ? answer.content->text : "");
             if (answer.kind != FileAnswer::Kind::file) continue;
             // Records which paths are the same file.
-            const auto identity = std::pair(answer.status.st_dev, answer.status.st_ino);
+            const auto identity = std::pair(answer.attributes.device, answer.attributes.number);
             hasher.field(names.try_emplace(identity, names.size()).first->second);
         }
     }

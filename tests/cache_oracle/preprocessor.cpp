@@ -163,7 +163,7 @@ FileAnswer& Preprocessor::ask(const std::string& path, bool open) {
 
 std::optional<Preprocessor::Identity> Preprocessor::identity_of(const FileAnswer& answer) {
     if (answer.kind != FileAnswer::Kind::file) return std::nullopt;
-    return Identity{answer.status.st_dev, answer.status.st_ino};
+    return Identity{answer.attributes.device, answer.attributes.number};
 }
 
 bool Preprocessor::is_active() const noexcept {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace lode;
 using namespace lode::cache;

@@ -23,6 +23,7 @@ COMPONENTS = {
 # named here; files in unnamed folders may include everything of their component. "jit" has the
 # files of jit that are in none of its folders.
 FOLDERS = {
+    "base/os": set(),
     "emulator/memory": set(),
     "emulator/devices": set(),
     "emulator/isa": {"emulator/memory"},
@@ -46,11 +47,19 @@ FOLDERS = {
     "runtime/texture": {"runtime/memory"},
 }
 # Headers outside these folders that every folder of their component may include.
-SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
+SHARED = {"base/align_up.hpp", "base/descriptor.hpp", "jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
           "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/options_fields.hpp",
           "jit/options_text.hpp", "jit/shims.hpp", "jit/text_words.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
           "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
+# What only the seam to the operating system (base/os) includes, whose headers have none of it.
+OS_HEADER = re.compile(r"^(sys|linux|asm|arpa|net|netinet)/|^(dirent|dlfcn|elf|execinfo|fcntl|fts|ftw|glob|"
+                       r"grp|io|langinfo|link|malloc|netdb|poll|process|pthread|pwd|sched|semaphore|spawn|"
+                       r"syslog|termios|ucontext|unistd|utime|windows|winsock2)\.h$|^c?signal(\.h)?$")
+SEAM = re.compile(r"^(base|jit|runtime|c)/|^include/")
+# jit/nvrtc/linux replaces functions of the C library in NVRTC's ELF file. The emulator, which is a
+# library of its own for Linux, and the tools may include everything.
+OS_BODIES = re.compile(r"^base/os/linux/|^jit/nvrtc/linux/|^jit/shims/")
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
@@ -271,6 +280,18 @@ def check_libraries(root, report_at):
                                                   "component includes")
 
 
+def os_violations(root, folder):
+    """Yields (path, line number, rule) of the operating system's headers above base/os."""
+    for path in sources_in(root / folder):
+        name = path.relative_to(root).as_posix()
+        if SEAM.match(name) and not OS_BODIES.match(name):
+            for number, header in includes_of(path):
+                if OS_HEADER.search(header):
+                    yield path, number, f"{header} belongs to the operating system: base/os offers it"
+                elif re.match(r"base/os/linux/", header):
+                    yield path, number, f"{header} is a private header of base/os"
+
+
 def check_namespace(path, report):
     """Checks that a component's namespaces carry the version: docs/dev/decisions/0008."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -313,6 +334,8 @@ def check(root):
         for path in sources_in(root / component):
             check_outsider(path, component, lambda n, rule, path=path: report_at(path, n, rule))
     for folder in ["include", *COMPONENTS]:
+        for path, number, rule in os_violations(root, folder):
+            report_at(path, number, rule)
         for path in sources_in(root / folder):
             if folder != "emulator":  # A library of its own, which exports nothing of C++.
                 check_namespace(path, lambda n, rule, path=path: report_at(path, n, rule))

@@ -19,14 +19,15 @@ class Layering(unittest.TestCase):
         self.write("include/lode/base/unwrap.hpp", "#include <lode/base/a.hpp>\n")
         self.write("include/lode/jit/b.hpp", "#include <lode/base/a.hpp>\n")
         self.write("base/a.cpp", '#include "base/private.hpp"\n#include <lode/base/a.hpp>\n')
-        self.write("base/private.hpp", "#include <elf.h>\n")
+        self.write("base/private.hpp", "#include <cerrno>\n")
+        self.write("base/os/linux/file.cpp", "#include <fcntl.h>\n#include <sys/stat.h>\n")
         self.write("jit/b.cpp", '#include "base/private.hpp"\n#include <nvrtc.h>\n#include <lode/jit/b.hpp>\n')
         self.write("runtime/c.cpp", '#include <cuda.h>\n#include <lode/jit/b.hpp>\n#include "base/private.hpp"\n')
         self.write("emulator/driver/d.cpp", '#include <cuda.h>\n#include "base/private.hpp"\n')
         self.write("tools/lode/main.cpp", '#include <lode/lode.hpp>\n#include "base/private.hpp"\n')
         self.write("samples/s/main.cpp", "#include <lode/lode.hpp>\n#include <cuda_runtime.h>\n")
 
-        self.write("base/digest.cpp", "#include <openssl/sha.h>\n#include <sys/stat.h>\n")
+        self.write("base/digest.cpp", "#include <openssl/sha.h>\n")
         self.write("base/CMakeLists.txt", "lode_add_component(NAME base PRIVATE OpenSSL::Crypto)\n")
         self.write("tools/lode/json.cpp", "#include <nlohmann/json.hpp>\n")
         self.write("tools/CMakeLists.txt", "find_package(nlohmann_json REQUIRED)\n"
@@ -52,6 +53,26 @@ class Layering(unittest.TestCase):
 
     def test_good_tree_passes(self):
         self.assertEqual(check_layering.check(self.root), [])
+
+    def test_only_the_seam_includes_headers_of_the_system(self):
+        self.write("emulator/driver/memory.cpp", "#include <sys/mman.h>\n")
+        self.write("tools/worker/main.cpp", "#include <unistd.h>\n")
+        self.write("jit/nvrtc/linux/hooks.cpp", "#include <dlfcn.h>\n#include <csignal>\n")
+        self.assert_found("jit/x.cpp", "#include <string>\n#include <unistd.h>\n", "jit/x.cpp:2",
+                          "belongs to the operating system")
+
+    def test_headers_of_the_seam_are_portable(self):
+        self.assert_found("base/os/file.hpp", "#include <sys/stat.h>\n", "base/os/file.hpp:1",
+                          "belongs to the operating system")
+
+    def test_bodies_of_the_seam_are_private(self):
+        self.write("base/os/linux/attributes.hpp", "#include <sys/stat.h>\n")
+        self.assert_found("jit/x.cpp", '#include "base/os/linux/attributes.hpp"\n', "jit/x.cpp:1",
+                          "private header")
+
+    def test_seam_includes_nothing_above_it(self):
+        self.assert_found("base/os/file.hpp", '#include "base/private.hpp"\n', "base/os/file.hpp:1",
+                          "base/os includes")
 
     def test_namespace_carries_the_version(self):
         self.write("jit/good.cpp", "namespace LODE_NAMESPACE::cache {\n}\n")

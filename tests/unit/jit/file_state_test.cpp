@@ -92,7 +92,7 @@ TEST_CASE("file state: the clock is that of the file system") {
     const auto write = [&](const char* text) { std::ofstream(path) << text; };
     // However long the kernel's tick is: what was written is as new as the clock or newer.
     for (int round = 0; round < 50; ++round) {
-        const std::int64_t before = file_clock_now();
+        const std::int64_t before = os::file_clock_now();
         write("text");
         const auto stamp = stamp_of(path);
         REQUIRE(stamp);

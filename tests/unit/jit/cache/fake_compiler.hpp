@@ -144,7 +144,7 @@ private:
 class FakeProcess {
 public:
     explicit FakeProcess(CacheOptions options, std::string build = "13.0.88",
-                         const FileOperations& operations = FileOperations::system()) {
+                         const os::FileOperations& operations = os::FileOperations::system()) {
         auto backend = std::make_unique<FakeCompiler>();
         backend->build = std::move(build);
         fake = backend.get();

@@ -2,7 +2,7 @@
 // and its users report. Each machine of a test has one; the folder below is a local one.
 #pragma once
 
-#include "jit/store/file_operations.hpp"
+#include "base/os/file_operations.hpp"
 
 #include <array>
 #include <atomic>
@@ -12,13 +12,11 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -33,16 +31,16 @@ struct NetworkFaults {
 };
 
 /// Thread-safe.
-class NetworkFiles final : public FileOperations {
+class NetworkFiles final : public os::FileOperations {
 public:
     NetworkFiles(std::uint32_t seed, NetworkFaults faults) : faults_(faults), random_(seed) {}
 
     /// Faults so far; a test that has none shows nothing.
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
-    int open(int folder, const std::string& name, int flags, mode_t mode) const noexcept override {
+    int open(int folder, const std::string& name, os::Open flags) const noexcept override {
         if (befalls_handle()) return fail_with(ESTALE);
-        const bool creates = (flags & O_CREAT) != 0;
+        const bool creates = os::has(flags, os::Open::create);
         const auto place = std::pair(inode_of(folder), name);
         {
             const std::lock_guard guard(mutex_);
@@ -50,10 +48,10 @@ public:
                 return fault(ENOENT);
             absent_.erase(place);
         }
-        const int file = FileOperations::open(folder, name, flags, mode);
+        const int file = FileOperations::open(folder, name, flags);
         const int why = errno;
-        if (file >= 0 && (flags & O_EXCL) != 0 && loses_reply()) {
-            ::close(file);
+        if (file >= 0 && os::has(flags, os::Open::only_new) && loses_reply()) {
+            os::close_file(file);
             return fault(EEXIST);
         }
         const std::lock_guard guard(mutex_);
@@ -62,37 +60,36 @@ public:
         errno = why;
         return file;
     }
-    int attributes(int file, struct stat& status) const noexcept override {
+    int attributes(int file, os::FileAttributes& status) const noexcept override {
         if (befalls_handle()) return fail_with(ESTALE);
-        struct stat now {};
+        os::FileAttributes now;
         if (FileOperations::attributes(file, now) != 0) return -1;
         const std::lock_guard guard(mutex_);
-        const auto [known, is_new] = attributes_.try_emplace({now.st_dev, now.st_ino}, now);
+        const auto [known, is_new] = attributes_.try_emplace({now.device, now.number}, now);
         // An open asks the server.
         const bool is_fresh = fresh_.erase(file) > 0;
         status = is_fresh || is_new || !draw(faults_.stale_attributes) ? now : known->second;
-        if (status.st_mtim.tv_nsec != now.st_mtim.tv_nsec || status.st_size != now.st_size)
-            ++count_;
+        if (status.modified_ns != now.modified_ns || status.size != now.size) ++count_;
         known->second = status;
         return 0;
     }
     int attributes_at(int folder, const std::string& name,
-                      struct stat& status) const noexcept override {
-        struct stat now {};
+                      os::FileAttributes& status) const noexcept override {
+        os::FileAttributes now;
         if (FileOperations::attributes_at(folder, name, now) != 0) return -1;
         const auto place = std::pair(inode_of(folder), name);
         const std::lock_guard guard(mutex_);
         const auto [known, is_new] = named_.try_emplace(place, now);
         status = is_new || !draw(faults_.stale_attributes) ? now : known->second;
-        if (status.st_ino != now.st_ino) ++count_;
+        if (status.number != now.number) ++count_;
         known->second = status;
         return 0;
     }
-    ssize_t read(int file, std::span<std::byte> into) const noexcept override {
+    std::ptrdiff_t read(int file, std::span<std::byte> into) const noexcept override {
         if (befalls_handle()) return fail_with(ESTALE);
         return FileOperations::read(file, into.first(transfer(into.size())));
     }
-    ssize_t write(int file, std::span<const std::byte> bytes) const noexcept override {
+    std::ptrdiff_t write(int file, std::span<const std::byte> bytes) const noexcept override {
         if (befalls_handle()) return fail_with(ESTALE);
         return FileOperations::write(file, bytes.first(transfer(bytes.size())));
     }
@@ -113,13 +110,17 @@ public:
         const int done = FileOperations::link(from_folder, from, to_folder, to);
         return done == 0 && loses_reply() ? fail_with(EEXIST) : done;
     }
-    int unlink(int folder, const std::string& name, int flags) const noexcept override {
-        if ((flags & AT_REMOVEDIR) == 0) keep_open_file(folder, name);
-        const int done = FileOperations::unlink(folder, name, flags);
+    int remove(int folder, const std::string& name) const noexcept override {
+        keep_open_file(folder, name);
+        const int done = FileOperations::remove(folder, name);
         return done == 0 && loses_reply() ? fail_with(ENOENT) : done;
     }
-    int make_folder(int folder, const std::string& name, mode_t mode) const noexcept override {
-        const int done = FileOperations::make_folder(folder, name, mode);
+    int remove_folder(int folder, const std::string& name) const noexcept override {
+        const int done = FileOperations::remove_folder(folder, name);
+        return done == 0 && loses_reply() ? fail_with(ENOENT) : done;
+    }
+    int make_folder(int folder, const std::string& name) const noexcept override {
+        const int done = FileOperations::make_folder(folder, name);
         // Its own calls tell a machine what is there.
         forget_absence(folder, name);
         return done == 0 && loses_reply() ? fail_with(EEXIST) : done;
@@ -196,8 +197,8 @@ private:
             ++count_;
     }
     static std::uint64_t inode_of(int folder) noexcept {
-        struct stat status {};
-        return ::fstat(folder, &status) == 0 ? status.st_ino : 0;
+        os::FileAttributes status;
+        return os::attributes_of(folder, status) ? status.number : 0;
     }
 
     const NetworkFaults faults_;
@@ -205,8 +206,8 @@ private:
     mutable std::mt19937 random_;
     mutable std::set<int> fresh_;  ///< Files that were opened and not yet asked.
     mutable std::set<Place> absent_;
-    mutable std::map<std::pair<dev_t, ino_t>, struct stat> attributes_;
-    mutable std::map<Place, struct stat> named_;
+    mutable std::map<std::pair<std::uint64_t, std::uint64_t>, os::FileAttributes> attributes_;
+    mutable std::map<Place, os::FileAttributes> named_;
     mutable std::atomic<std::uint64_t> count_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <mutex>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace lode;
 using namespace lode::cache;

@@ -4,9 +4,12 @@
 
 #include <lode/jit/linker.hpp>
 
+#include <csignal>
 #include <cstdlib>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace lode;
 using namespace lode::cache;

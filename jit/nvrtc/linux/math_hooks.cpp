@@ -1,6 +1,6 @@
-#include "jit/nvrtc/math_hooks.hpp"
+#include "jit/nvrtc/linux/math_hooks.hpp"
 
-#include "jit/nvrtc/hooks.hpp"
+#include "jit/nvrtc/linux/hooks.hpp"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "jit/nvrtc/import_table.hpp"
+#include "jit/nvrtc/linux/import_table.hpp"
 
 #include <algorithm>
 #include <atomic>

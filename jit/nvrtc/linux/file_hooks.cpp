@@ -1,10 +1,10 @@
 #include "jit/nvrtc/file_hooks.hpp"
 
 #include "base/process_end.hpp"
-#include "jit/nvrtc/hooks.hpp"
-#include "jit/nvrtc/import_table.hpp"
-#include "jit/nvrtc/math_hooks.hpp"
-#include "jit/nvrtc/recorded_files.hpp"
+#include "jit/nvrtc/linux/hooks.hpp"
+#include "jit/nvrtc/linux/import_table.hpp"
+#include "jit/nvrtc/linux/math_hooks.hpp"
+#include "jit/nvrtc/linux/recorded_files.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 #include "jit/nvrtc/pch_heap.hpp"
 
 #include "base/foreign_environment.hpp"
-#include "jit/nvrtc/import_table.hpp"
+#include "jit/nvrtc/linux/import_table.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,6 @@
-#include "jit/nvrtc/recorded_files.hpp"
+#include "jit/nvrtc/linux/recorded_files.hpp"
 
+#include "base/os/linux/attributes.hpp"
 #include "jit/nvrtc/driver_header.hpp"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ int look_recorded(FileAccesses& accesses, const char* path, struct stat* status)
         errno = answer.error;
         return -1;
     }
-    *status = answer.status;
+    *status = os::status_of(answer.attributes);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 // Math hooks: records what NVRTC calculates with the C library, for file_hooks.hpp.
 #pragma once
 
-#include "jit/nvrtc/import_table.hpp"
+#include "jit/nvrtc/linux/import_table.hpp"
 
 #include <cstddef>
 #include <span>
