@@ -20,7 +20,7 @@ public:
     SharedLibrary() noexcept = default;
 
     /// Opens one path or bare name with RTLD_NOW | RTLD_LOCAL; inside `lode emulate`, the original
-    /// of what a stand-in is given for. not_found carries dlerror's text.
+    /// that a stand-in replaces. Errors: not_found, with dlerror's text.
     [[nodiscard]] static Result<SharedLibrary> open(const std::filesystem::path& path);
 
     /// The address of a symbol, or nullptr.

@@ -43,7 +43,7 @@ struct lode_library {
 struct lode_kernel {
     lode::UntypedKernel kernel;
     lode::Device device;
-    /// Unset if neither driver nor PTX tells.
+    /// Unset if neither the driver nor the PTX lists them.
     std::optional<std::vector<lode::ParameterSlot>> parameters;
 };
 struct lode_buffer {

@@ -130,7 +130,7 @@ static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream
 static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 
-// Functions of their own, so that one way doesn't pay for the other's stack frame.
+// Separate functions, so that one path doesn't pay for the other's stack frame.
 
 /// Whether a launch with these attributes is more than the driver's call with a configuration.
 [[gnu::always_inline]] inline bool needs_a_check(const KernelState& kernel,

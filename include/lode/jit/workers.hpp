@@ -23,7 +23,7 @@ enum class WorkerPolicy : std::uint8_t {
     /// with the same `#include` lines as an earlier one that took more than 250 ms, because a
     /// worker precompiles them. Others run in this process, which is faster for one small kernel.
     automatic,
-    never,  ///< None but those below; a request with a limit fails.
+    never,  ///< Only those that need a worker of their own; a request with a limit fails.
     always  ///< All.
 };
 
