@@ -61,7 +61,7 @@ std::string full_name(const CLI::App& command) {
                              : fmt::format("{} {}", full_name(*parent), command.get_name());
 }
 
-/// With those of the commands around it, which are valid behind it too.
+/// The options of a command and of those around it, which are valid after it too.
 std::vector<std::string> option_names(const CLI::App& command) {
     const CLI::App* const parent = command.get_parent();
     std::vector<std::string> names =

@@ -207,7 +207,7 @@ std::string fish_script(const std::vector<CommandRow>& commands) {
     Script script;
     script.add("# Completion of lode for fish; `lode completion fish` prints it.");
     for (const auto& command : commands) {
-        // "lode cache stats": the words behind the program have been seen.
+        // "lode cache stats": the words after the program have been seen.
         std::string condition;
         for (auto at = command.name.find(' '); at != std::string::npos;) {
             const auto next = command.name.find(' ', at + 1);

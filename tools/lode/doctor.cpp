@@ -70,7 +70,7 @@ bool check_device(const Runtime& runtime, int ordinal, Findings& findings) {
     }
     const auto target = device->target();
     if (!target) {
-        if (target.error().code == Errc::compiler_missing) return false;  // Said already.
+        if (target.error().code == Errc::compiler_missing) return false;  // Reported already.
         findings.push_back({Effect::fails, check, target.error().message,
                             "Install an NVRTC that supports the device, or a newer driver.",
                             target.error().code});
@@ -135,7 +135,7 @@ private:
 void check_recorded_compilers(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler,
                               Findings& findings) {
     const auto info = compiler.info();
-    if (!info) return;  // check_compiler() says so.
+    if (!info) return;  // check_compiler() reports it.
     std::map<std::string, std::size_t> others;
     for (const auto& task : tasks)
         if (!task.compiler.empty() && task.compiler != info->name()) ++others[task.compiler];
@@ -208,7 +208,7 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
         const auto& told = answers[i];
         if (!task.arch.is_real()) ++ptx_only;
         if (told && told->miss) missing.add(task, told->miss.to_string());
-        // Without a compiler, which is said already, nothing of the manifest is known.
+        // Without a compiler, which is reported already, nothing of the manifest is known.
         if (told || told.error().code == Errc::compiler_missing) continue;
         findings.push_back({Effect::fails, "manifest",
                             fmt::format("{}: {}", task.where, told.error().message),

@@ -23,7 +23,7 @@ struct WarmTask {
     Arch arch;
     CompileOptions options;
     std::vector<std::string> names;
-    std::string compiler;              ///< That of the recording; empty if unknown.
+    std::string compiler;              ///< The recording's; empty if unknown.
     std::optional<double> compile_ms;  ///< What it took when it was recorded.
 };
 
