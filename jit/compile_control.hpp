@@ -1,4 +1,4 @@
-// CompileControl: what a compilation may take, when it shall stop, and whom it tells how far it is.
+// CompileControl: a compilation's limits, when it shall stop, and the receiver of its phases.
 #pragma once
 
 #include "base/process_end.hpp"

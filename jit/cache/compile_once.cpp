@@ -16,7 +16,7 @@ namespace {
 
 using WaitClock = std::chrono::steady_clock;
 
-/// Waits for who compiles the same request, with pauses that grow by half.
+/// Waits for the process or machine that compiles the same request, with pauses that grow by half.
 class WaitForOthers {
 public:
     WaitForOthers(std::chrono::milliseconds limit, std::chrono::microseconds first,
@@ -71,7 +71,7 @@ Result<CachedImage> CachedCompiler::State::make_once_remotely(const SharedWork& 
                        std::chrono::milliseconds(250));
     while (true) {
         const Lease lease =
-            // Who can't publish what it compiles mustn't keep others waiting.
+            // A process that can't publish its result mustn't keep others waiting.
             remote == nullptr || !storage_.tiers().stores() ? Lease::none
                                                             : remote->acquire(work.key);
         if (lease == Lease::none) break;

@@ -21,7 +21,7 @@ struct FileStamp {
     std::uint64_t inode = 0;
     std::uint64_t size = 0;
     std::int64_t modified_ns = 0;
-    std::int64_t changed_ns = 0;  ///< Of the inode: programs can't set it.
+    std::int64_t changed_ns = 0;  ///< The last change of the inode: programs can't set it.
 
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
@@ -38,8 +38,8 @@ struct FileStamp {
 /// file systems use caches and another machine's clock; disk images may carry any stamps.
 [[nodiscard]] bool keeps_stamps(int file) noexcept;
 
-/// The current time of the clock that makes file stamps, in nanoseconds. It ticks, every 1 to 50
-/// ms: it is behind the system's clock by up to a tick.
+/// The current time of the clock that makes file stamps, in nanoseconds. It ticks every 1 to 50 ms,
+/// so it lags the system's clock by up to a tick.
 [[nodiscard]] std::int64_t file_clock_now() noexcept;
 
 /// Whether every later edit changes the stamp of a file that was read: the stamps before and after
@@ -58,7 +58,7 @@ struct FileContent {
 
 /// The result of opening a path.
 struct FileOpening {
-    std::optional<FileContent> content;  ///< Of a regular file.
+    std::optional<FileContent> content;  ///< The content of a regular file.
     int error = 0;                       ///< errno if there is no content; 0 with content.
     bool is_irregular = false;           ///< Something exists there, but it isn't a regular file.
 };

@@ -79,7 +79,7 @@ public:
 /// The parts of a URL that RemoteCacheOptions::check() accepts.
 struct RemoteUrl {
     std::string scheme;
-    std::string host;  ///< Of an IPv6 address with brackets.
+    std::string host;  ///< With brackets if it is an IPv6 address.
     int port = 0;
     std::string path;  ///< Without a slash at the end.
 };

@@ -111,8 +111,9 @@ inline constexpr std::uint32_t max_signatures = 16;
 [[nodiscard]] Bytes join_record(std::span<const std::byte> sealed,
                                 std::span<const Signature> signatures);
 
-/// The text that signatures of this record sign; empty if the bytes are too short for a seal. Who
-/// relies on a signature must also parse the sealed file, which compares it with its seal.
+/// The text that signatures of this record sign; empty if the bytes are too short for a seal. A
+/// caller that relies on a signature must also parse the sealed file, which compares it with its
+/// seal.
 [[nodiscard]] Bytes signed_text(const RecordKey& key, std::span<const std::byte> sealed);
 
 /// The record with one more signature, in place of an older one by the same key. Errors:

@@ -25,7 +25,7 @@ constexpr mode_t file_mode = 0600;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 constexpr std::uint64_t largest_file = std::uint64_t{4} << 30;
 constexpr std::int64_t stamp_precision = 3600;
-/// Of what an NFS server may refuse because of what another client has done.
+/// How often a call is made that an NFS server may refuse because another client changed something.
 constexpr int most_attempts = 3;
 
 bool is_absence(int error_number) noexcept {
@@ -281,8 +281,8 @@ Status TrustedFolder::rename_to(const std::string& temporary, const std::string&
         if (!folder) return false;
         if (operations_->rename(folder_.get(), temporary, folder.get(), leaf_of(name)) == 0)
             return true;
-        // The reply may have been lost, and the failure that of a repetition. Nobody else takes the
-        // temporary file away, and its new name may seem absent for a while.
+        // The reply may have been lost, and the failure may be that of a repetition. No other
+        // process takes the temporary file away, and its new name may seem absent for a while.
         const int why = errno;
         if (is_gone(temporary)) return true;
         errno = why;
@@ -318,7 +318,7 @@ Status TrustedFolder::remove_folder(const std::string& name) const {
 Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
                                 const std::string& aside) const {
     struct stat status {};
-    // Of a name, NFS may give the attributes of a file that had it before. A link, and a file that
+    // NFS may give a name the attributes of a file that had it before. A link, and a file that
     // mustn't be read, can't be opened.
     const auto look = [&](const std::string& at) {
         for (int attempt = 0; attempt < most_attempts; ++attempt) {

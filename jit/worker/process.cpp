@@ -160,8 +160,8 @@ siginfo_t Process::end() noexcept {
         return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | options) == 0;
     };
     const auto start = Clock::now();
-    // As long as nobody has waited for it, its number and its group's aren't another's. It isn't
-    // there to be waited for where the host waits for all children, or ignores SIGCHLD.
+    // Until it has been waited for, its number and its group's aren't another's. It isn't there to
+    // be waited for where the host waits for all children, or ignores SIGCHLD.
     while (look(WNOWAIT)) {
         ::kill(-pid, SIGKILL);
         if (!look(0) || info.si_pid != 0 || Clock::now() - start > longest_end) break;
