@@ -200,7 +200,7 @@ private:
     }
 
     unsigned* word_;
-    float* sums_;  // Of the first part.
+    float* sums_;  // The first part's.
     unsigned long long pitch_;
     unsigned parts_;
     unsigned part_;

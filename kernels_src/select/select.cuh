@@ -36,12 +36,12 @@ constexpr unsigned tile = warps * share;
 constexpr unsigned full_warp = 0xffffffffU;
 
 constexpr unsigned not_yet = 0;
-constexpr unsigned aggregate = 1;  // Of the tile alone.
+constexpr unsigned aggregate = 1;  // The tile's own number.
 constexpr unsigned prefix = 2;     // Up to the tile's end.
 constexpr unsigned epoch_bits = 16;
 constexpr unsigned epoch_mask = (1U << epoch_bits) - 1;
 constexpr unsigned flag_bits = 2;
-constexpr unsigned first_word = 2;  // Of the state, of tile 0.
+constexpr unsigned first_word = 2;  // Tile 0's word in the state.
 
 __device__ inline bool is_selected(const Element x) {
     return SELECT_PREDICATE;
@@ -57,7 +57,7 @@ __device__ inline Ticket take_ticket(word* state) {
     return {static_cast<unsigned>(both), static_cast<unsigned>(both >> 32)};
 }
 
-/// For whoever knows that no more tickets are taken in this launch.
+/// For a caller that knows that no more tickets are taken in this launch.
 __device__ inline void start_next_epoch(word* state, unsigned epoch) {
     atomicExch(state, static_cast<word>((epoch + 1) & epoch_mask) << 32);
 }
@@ -98,7 +98,7 @@ __device__ unsigned place_of(unsigned i) {
 }
 
 /// Puts the selected elements of this warp's share in front, in their order, and, if it partitions,
-/// the others behind them in reverse order. Places from `valid` on have no elements. Returns the
+/// the others after them in reverse order. Places from `valid` on have no elements. Returns the
 /// number of selected elements. `staged` may be where the elements were.
 template <unsigned width>
 __device__ unsigned compact(const Element (&elements)[items], unsigned valid, Element* staged) {
