@@ -39,7 +39,7 @@ struct Settings {
     std::uint64_t seed = 0;
     unsigned workers = 0;
     bool findings_fail = true;  ///< Findings of race, init and sync are errors, not only logged.
-    std::atomic<std::uint64_t> timeout_ms{0};  ///< Of each launch; 0: none.
+    std::atomic<std::uint64_t> timeout_ms{0};  ///< Limit of each launch; 0: none.
 };
 
 /// One emulated device. Its primary context always exists and is open while it has references.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_last_lines = 32;
 
-/// Runs behind the destructors of the program's objects, which may free memory.
+/// Runs after the destructors of the program's objects, which may free memory.
 [[gnu::destructor]] void tell_leaks() noexcept {
     if (gate::forked() || !is_initialised()) return;
     (void)gate::guarded([]() -> CUresult {

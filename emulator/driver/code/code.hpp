@@ -190,7 +190,7 @@ private:
     const PtxTexts texts_;
     const std::shared_ptr<LineSource> lines_ = std::make_shared<LineSource>();
     std::vector<std::string> names_;
-    std::unordered_set<std::string_view> known_names_;  ///< Of names_.
+    std::unordered_set<std::string_view> known_names_;  ///< Views of names_.
     std::mutex mutex_;
     std::map<int, std::shared_ptr<LoadedModule>> modules_;  ///< By context ID.
     std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels_;

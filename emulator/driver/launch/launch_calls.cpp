@@ -287,7 +287,7 @@ CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
             }))
             return *captured;
         use.submit([work = std::move(work)] { perform(*work); });
-        // "All blocks have begun" and "all blocks have triggered" both hold behind the kernel.
+        // "All blocks have begun" and "all blocks have triggered" both hold after the kernel.
         for (const auto& event : attributes.events)
             event->record(use.stream);
         return CUDA_SUCCESS;

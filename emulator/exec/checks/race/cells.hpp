@@ -29,7 +29,7 @@ inline constexpr u64 stamp_async = u64{1} << 32;
 inline constexpr u32 stamp_time_shift = 12;
 inline constexpr u64 stamp_cta = 1u << 10;  ///< Strong in its block.
 inline constexpr u64 stamp_gpu = 2u << 10;  ///< Strong in the device.
-/// Both bits: a weak write that strong ones have covered since. They are ordered behind it, but
+/// Both bits: a weak write that strong ones have covered since. They are ordered after it, but
 /// other threads' accesses may not be.
 inline constexpr u64 stamp_covered = stamp_cta | stamp_gpu;
 /// Equal bits here: accesses by the same thread.

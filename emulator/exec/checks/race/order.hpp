@@ -79,7 +79,7 @@ struct ProductRegister {
     const Op* op = nullptr;
     u32 group = 0;
     bool is_result = false;
-    bool is_copy = false;  ///< Of a result, by mov.
+    bool is_copy = false;  ///< Copied from a result, by mov.
 };
 
 /// The products (wgmma) of a warp. Registers are told apart by their host addresses.

@@ -1,4 +1,4 @@
-// Matrices in shared memory behind descriptors, which wgmma and tcgen05 read.
+// Matrices in shared memory that wgmma and tcgen05 read by descriptors.
 #pragma once
 
 #include "emulator/exec/checks/race/order.hpp"
