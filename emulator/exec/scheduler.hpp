@@ -184,7 +184,7 @@ const Op* end_group(WarpContext& c);
 [[nodiscard]] bool is_complete(const Block& block, const Barrier& barrier) noexcept;
 /// Lets the groups go on that wait at a barrier, which begins anew.
 void release(WarpContext& c, Block& block, u32 id);
-/// Releases barriers that are complete because exited threads no longer count. Of barriers with a
+/// Releases barriers that are complete because exited threads no longer count. If a barrier has a
 /// count, the warp may have no other lanes left than those that have arrived.
 void recheck_barriers(WarpContext& c, Block& block, Warp& warp);
 /// Releases lanes at warp operations whose members have all arrived.
