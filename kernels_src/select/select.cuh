@@ -1,10 +1,12 @@
 // Shared by the rows of the selection: the predicate, and the words through which tiles exchange
 // their numbers of selected elements.
 //
-// Definitions of a row: SELECT_ELEMENT (int, float, long long …), SELECT_THREADS and SELECT_ITEMS
-// (of a block and of a thread), SELECT_PARTITION (1 if the other elements are written as well, from
-// the end on), and SELECT_PREDICATE, an expression of the element x that may be the user's. Without
-// the first four, a selection of int.
+// Definitions of a row; without the first four, a selection of int:
+//
+//     SELECT_ELEMENT                  int, float, long long …
+//     SELECT_THREADS, SELECT_ITEMS    of a block and of a thread
+//     SELECT_PARTITION                1 if the other elements are written as well, from the end on
+//     SELECT_PREDICATE                an expression of the element x that may be the user's
 //
 // The state holds a word of a ticket and an epoch, a word that counts finished blocks, and one word
 // for each tile: a number, the epoch and a flag. The epoch distinguishes the words of a launch from

@@ -44,13 +44,13 @@ struct CompileLimits {
 /// What untrusted source may reach while it is compiled.
 ///
 /// Its worker can read only these folders, the toolkit's headers and the compiler's own files; it
-/// writes nothing, starts no process and has no network and no capabilities. The worker gives up
-/// these rights before the compiler gets the source (Landlock and a list of system calls,
-/// Linux 5.13 and a lode-worker with libseccomp), so that they are gone even for a compiler that
-/// the source takes over; docs/cache-security.md says what such a compiler still can do. It sees
-/// none of this process's environment but the variables of the compiler. Links lead nowhere else.
-/// Each request has a worker of its own, and the next one starts when it has answered. Results are
-/// kept apart from those of other compilers in the cache, and no precompiled headers are used. Set
+/// writes nothing, starts no process and has no network and no capabilities. It gives up these
+/// rights before the compiler gets the source, so that they are gone even for a compiler that the
+/// source takes over. (Landlock and a list of system calls: Linux 5.13, and a lode-worker with
+/// libseccomp.) docs/cache-security.md says what such a compiler still can do. It sees none of this
+/// process's environment but the variables of the compiler. Links lead nowhere else. Each request
+/// has a worker of its own, and the next one starts when it has answered. Results are kept apart
+/// from those of other compilers in the cache, and no precompiled headers are used. Set
 /// WorkerOptions::limits too: they limit what a compilation takes.
 struct Jail {
     /// Folders with headers that the source may include; they must exist.
@@ -65,11 +65,11 @@ struct Jail {
 
 /// Compilation in processes of its own.
 ///
-/// In a process lode-worker each, several compilations run at once (NVRTC's front end takes a lock
-/// in a process), and a compiler that crashes, hangs or takes all memory ends only its own worker.
-/// The result is the same Image, byte for byte. Workers start when the cache has no answer, serve
-/// one compilation after the other unless they are in a jail, and end with the last copy of the
-/// CachedCompiler or with this process, however it ends.
+/// Each worker is a process lode-worker, so that several compilations run at once: NVRTC's front
+/// end takes a lock in a process. A compiler that crashes, hangs or takes all memory ends only its
+/// own worker. The result is the same Image, byte for byte. Workers start when the cache has no
+/// answer, and serve one compilation after the other unless they are in a jail. They end with the
+/// last copy of the CachedCompiler or with this process, however it ends.
 struct WorkerOptions {
     WorkerPolicy policy = WorkerPolicy::automatic;  ///< Which compilations run in workers.
     /// The most processes at once; 0 is one per processor. Further compilations wait.
