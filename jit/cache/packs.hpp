@@ -71,7 +71,7 @@ std::filesystem::path pack_for(const std::filesystem::path& pack, const Arch& ar
 [[nodiscard]] Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file,
                                         const Trust& trust = {});
 
-/// One pack of several, with all their header sets. Of two entries with one key, that of the first
+/// One pack of several, with all their header sets. If two entries have one key, that of the first
 /// pack is taken. Errors: as unpack() and pack().
 [[nodiscard]] Result<PackReport> merge_packs(std::span<const std::filesystem::path> packs,
                                              const std::filesystem::path& file,

@@ -1,4 +1,4 @@
-// Signatures of records: who vouches for a record, wherever it comes from.
+// Signatures of records: which keys vouch for a record, wherever it comes from.
 //
 //   signed record = sealed file, signatures
 //   signatures    = magic "lodesign", version u32 = 1, count u32, count × (key id, 64 bytes)
