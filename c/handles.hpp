@@ -1,4 +1,4 @@
-// The objects behind the handles, and what every function of the C interface does: check its
+// The objects that handles refer to, and what every function of the C interface does: check its
 // pointers, catch exceptions, keep the thread's last error.
 #pragma once
 
