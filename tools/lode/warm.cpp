@@ -146,10 +146,10 @@ Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
 std::string missing_because(const WarmTask& task, const CachedCompiler& compiler,
                             const Status& entered, std::string& tier) {
     if (!entered) return entered.error().message;
-    const auto told = compiler.explain(task.source, task.arch, task.options, task.names);
-    if (!told) return told.error().message;
-    tier = told->tier;
-    return told->miss.to_string();
+    const auto explanation = compiler.explain(task.source, task.arch, task.options, task.names);
+    if (!explanation) return explanation.error().message;
+    tier = explanation->tier;
+    return explanation->miss.to_string();
 }
 
 Result<Answer> check(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler) {
