@@ -44,7 +44,7 @@ public:
     RemoteStore(const RemoteStore&) = delete;
     RemoteStore& operator=(const RemoteStore&) = delete;
 
-    /// Blobs up to this size belong into an action instead of a place of their own.
+    /// Blobs up to this size belong in an action instead of a place of their own.
     [[nodiscard]] virtual std::size_t inline_limit() const noexcept = 0;
 
     /// The blobs of several names, in their order, in as few round trips as the server allows.

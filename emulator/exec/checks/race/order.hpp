@@ -15,8 +15,8 @@
 
 namespace lode::emulator::exec {
 
-/// What is known beyond the floors of the own block and warp: for blocks, warps and threads, the
-/// time up to which their accesses have happened. Immutable once shared.
+/// What is known beyond the floors of a thread's own block and warp: for blocks, warps and threads,
+/// the time up to which their accesses have happened. Immutable once shared.
 struct Clock {
     struct Entry {
         u64 who = 0;

@@ -168,7 +168,7 @@ public:
           region_(cells_.region_of(addresses[std::countr_zero(mask)])),
           tracks_(a, region_.arrays) {}
 
-    /// Weak accesses to so many granules of 4 bytes each.
+    /// Weak accesses to this many granules of 4 bytes each.
     template <bool writes, u32 granules>
     LODE_RACES_BY_DESIGN void record_words() {
         // Copies, which the stores don't make the compiler read again.

@@ -226,7 +226,7 @@ template bool race_word_run<true>(const RaceAccess&, const CellArrays&, u64);
 
 namespace {
 
-/// Weak accesses by single lanes to so many granules each.
+/// Weak accesses by single lanes to this many granules each.
 template <bool writes, u32 granules>
 void record_weak(const RaceAccess& a, const u64* addresses) {
     const SharedTracks tracks(a);
