@@ -30,7 +30,7 @@ public:
 
     /// Makes one random change and describes it, with paths relative to the root.
     std::string change(Dice& dice);
-    /// Changes the constant behind the head of a source file in Dialect::head.
+    /// Changes the constant after the head of a source file in Dialect::head.
     void change_tail(const std::filesystem::path& source, Dice& dice);
     /// A source text in Dialect::head with another constant.
     [[nodiscard]] static std::string with_tail(const std::string& text, Dice& dice);
