@@ -90,9 +90,8 @@ constexpr const char* sources[] = {
     "template <class T> __global__ void named(T* x) { x[0] = T(1) / x[1]; }\n"
     "template __global__ void named<float>(float*);\n"};
 
-/// Flags that some NVRTC knows. One that another doesn't is refused, which is part of a sequence
-/// too.
-// Not --split-compile: with it, NVRTC gives one of too many codes in a new process, too.
+/// Flags that some NVRTC knows. Another one may refuse them, which is part of a sequence too.
+// Without --split-compile: NVRTC gives one of too many codes for it in a new process, too.
 constexpr const char* flags[] = {"--restrict",
                                  "--Ofast-compile=min",
                                  "--Ofast-compile=max",
