@@ -36,7 +36,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_PACKS", "Pack files to search after the cache's folder, separated by colons.",
      "none"},
     {"LODE_CACHE_REMOTE",
-     "A cache that machines share, behind the folder: http(s)://… or redis://…; with ,read-only at "
+     "A cache that machines share, searched after the folder: http(s)://… or redis://…; with "
+     ",read-only at "
      "the end nothing is written to it.",
      "none"},
     {"LODE_CACHE_REMOTE_CA", "Certificates to trust for the remote cache, as a PEM file.",

@@ -22,12 +22,12 @@ std::string shortened(std::string_view text, std::size_t most = most_quoted);
 struct ListForm {
     std::string_view separator = ", ";
     std::size_t entries = most_listed;
-    std::size_t length = most_quoted;  ///< Of one entry, in bytes.
+    std::size_t length = most_quoted;  ///< The most bytes shown of one entry.
 };
 
-/// Of the places that were searched for a file: a line for each.
+/// One line for each place that was searched for a file.
 inline constexpr ListForm search_form{"\n  ", 32, 400};
-/// Of architectures: all that a compiler has.
+/// All architectures of a compiler.
 inline constexpr ListForm arch_form{", ", 32, most_quoted};
 
 /// "a, b, c": each entry as shortened() gives it, and of those after the first twelve the number:

@@ -50,7 +50,7 @@ public:
             std::tie(flight, first) = board(key);
         }
         const Landing landing{*this, key, *flight};
-        // By value: whoever is told of the computation may outlive this call.
+        // By value: the computation may keep the function longer than this call.
         const auto is_awaited = [awaited = flight] { return awaited->waiters.load() > 0; };
         Result<Value> result = std::forward<Compute>(compute)(is_awaited);
         flight->result = result;  // No lock: waiters read it only after `landed`.

@@ -94,7 +94,8 @@ Status refuse_after_exit() {
 ProcessUse::ProcessUse() noexcept {
     be_prepared();
     wait_before_exit.is_used = true;
-    ++uses;  // Before the question, so that end_uses() waits for whoever gets the answer no.
+    ++uses;  // Before the question, so that end_uses() waits for every use that is told no end has
+             // begun.
     ++own_uses;
     is_held_ = !is_ending;
     if (is_held_) return;

@@ -36,7 +36,7 @@ public:
     ProcessUse(const ProcessUse&) = delete;
     ProcessUse& operator=(const ProcessUse&) = delete;
 
-    /// False where exit() has begun: the operation mustn't.
+    /// False once exit() has begun: the operation mustn't start.
     [[nodiscard]] explicit operator bool() const noexcept { return is_held_; }
 
 private:

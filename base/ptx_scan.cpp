@@ -43,7 +43,7 @@ public:
     }
 
     /// Moves past the next occurrence of `directive`; false if there is none.
-    bool skip_behind(std::string_view directive) {
+    bool skip_past(std::string_view directive) {
         for (auto word = next(); !word.empty(); word = next()) {
             if (word == directive) return true;
         }
@@ -220,14 +220,14 @@ std::vector<std::string> ptx_definitions(std::string_view ptx) {
 
 std::optional<Arch> ptx_target_of(std::string_view ptx) {
     Scanner scanner(ptx);
-    if (!scanner.skip_behind(".target")) return {};
+    if (!scanner.skip_past(".target")) return {};
     const auto arch = Arch::parse(scanner.next());
     return arch ? std::optional(arch->as_virtual()) : std::nullopt;
 }
 
 std::optional<PtxVersion> ptx_version_of(std::string_view ptx) {
     Scanner scanner(ptx);
-    if (!scanner.skip_behind(".version")) return {};
+    if (!scanner.skip_past(".version")) return {};
     const auto word = scanner.next();
     const auto dot = word.find('.');
     if (dot == std::string_view::npos) return {};
@@ -240,7 +240,7 @@ std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
     std::vector<KernelSignature> kernels;
     std::unordered_set<std::string_view> known;
     Scanner scanner(ptx);
-    while (scanner.skip_behind(".entry")) {
+    while (scanner.skip_past(".entry")) {
         const auto name = scanner.next();
         KernelSignature kernel{std::string(name), {}};
         if (scanner.next() == "(") kernel.parameters = scan_parameters(scanner);

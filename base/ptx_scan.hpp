@@ -17,9 +17,8 @@ std::optional<Arch> ptx_target_of(std::string_view ptx);
 /// can have only one; weak and common ones can be defined several times.
 std::vector<std::string> ptx_definitions(std::string_view ptx);
 
-/// The path with a double quote that a .file directive names; empty if none does. NVRTC writes it
-/// as
-/// \", which no assembler reads: PTX has no way to write that character.
+/// The path with a double quote that a .file directive names; empty if none does. NVRTC writes the
+/// quote as \", which no assembler reads: PTX has no way to write that character.
 std::string quoted_file_of_ptx(std::string_view ptx);
 
 /// Whether a text begins with .version: the driver identifies PTX by it.

@@ -1,4 +1,4 @@
-// How a text begins that isn't plain UTF-8.
+// The start of texts that aren't plain UTF-8.
 #pragma once
 
 #include <lode/base/error.hpp>

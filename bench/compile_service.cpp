@@ -2,8 +2,8 @@
 //
 // A trivial kernel shows what a worker costs: both sides compile in turns, and a time is the median
 // over the rounds. CUB kernels show what workers gain: as many threads as workers compile kernels
-// that all differ, with nothing in a cache, first in this process, where NVRTC's front end takes a
-// lock, then in workers, which start within the measured time, and then in as many processes with
+// that all differ, with nothing in a cache. They do so in this process, where NVRTC's front end
+// takes a lock; in workers, which start within the measured time; and in as many processes with
 // NVRTC alone, which is what the machine can do.
 //
 // Kernels of one header set show what precompiled headers gain: NVRTC by itself in a new process,

@@ -24,7 +24,7 @@ struct KernelArguments {
     std::string commit;                   ///< Recorded in the results as it is.
     std::size_t rounds = 21;
     bool peers = true;
-    bool chosen = false;  ///< Of a family's rows, only the one that is chosen for the problem.
+    bool chosen = false;  ///< Only the row of a family that is chosen for the problem.
     bool tune = false;
     bool help = false;
 };

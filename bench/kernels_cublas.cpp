@@ -401,7 +401,7 @@ std::vector<PeerOffer> cublas_peers(const Device& device, std::string_view famil
         return {name, std::make_unique<Cublas>(*library, *product, with_kernel)};
     };
     std::vector<PeerOffer> offers;
-    // Of the epilogues here, the library has relu(x + bias) alone.
+    // The library has one of the epilogues here: relu(x + bias).
     if (product->epilogue.empty() || product->family == "gemm_bf16_relu")
         offers.push_back(offer("cuBLAS", false));
     if (!product->epilogue.empty()) offers.push_back(offer("cuBLAS+kernel", true));

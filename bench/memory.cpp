@@ -74,7 +74,7 @@ extern "C" __global__ void read_global(float* out, int rounds, int lane_step,
 /// How much is measured.
 struct Scale {
     std::size_t rounds;
-    int steps;                           ///< Of one round of allocations.
+    int steps;                           ///< Allocations in one round.
     std::vector<std::size_t> allocated;  ///< Bytes.
     std::size_t copied;                  ///< Bytes.
     std::vector<std::size_t> managed;    ///< Bytes.

@@ -93,7 +93,7 @@ lode_status lode_get_error(lode_error* error) {
 const char* lode_status_name(lode_status status) {
     if (status == LODE_OK) return "ok";
     if (status < LODE_OK || status > LODE_CANCELLED) return "unknown";
-    return lode::to_string(static_cast<lode::Errc>(status)).data();  // Of a literal.
+    return lode::to_string(static_cast<lode::Errc>(status)).data();  // A literal: NUL-terminated.
 }
 
 const char* lode_version(void) {

@@ -1,4 +1,4 @@
-// The objects behind the handles, and what every function of the C interface does: check its
+// The objects that handles refer to, and what every function of the C interface does: check its
 // pointers, catch exceptions, keep the thread's last error.
 #pragma once
 
@@ -43,7 +43,7 @@ struct lode_library {
 struct lode_kernel {
     lode::UntypedKernel kernel;
     lode::Device device;
-    /// Unset if neither driver nor PTX tells.
+    /// Unset if neither the driver nor the PTX lists them.
     std::optional<std::vector<lode::ParameterSlot>> parameters;
 };
 struct lode_buffer {

@@ -61,7 +61,8 @@ MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const H
             texts_.push_back(with_line_name(header, *path));
             literal_.push_back({header.name.c_str(), texts_.back().c_str()});
         } else if (!hides_a_neighbour(header.name)) {
-            // Found before any file, as ever; its text is in the tree, where it has neighbours.
+            // Found before any file, as every given header is; its text is in the tree, where it
+            // has neighbours.
             texts_.push_back(fmt::format("#include \"/{}/{}\"\n", memory_folder, *path));
             literal_.push_back({header.name.c_str(), texts_.back().c_str()});
         }

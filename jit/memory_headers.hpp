@@ -48,7 +48,7 @@ public:
 
 private:
     std::vector<HeaderView> literal_;
-    std::vector<std::string> texts_;  ///< Of literal headers.
+    std::vector<std::string> texts_;  ///< Texts of literal headers.
     VirtualFiles tree_;
     VirtualFiles shims_;
 };

@@ -36,7 +36,7 @@ struct NvccFlag {
     Use use;
     std::string_view text;
     int since = 0;  ///< 1205 if only NVRTC 12.5 and newer have it; 0 for all that lode supports.
-    /// Of `option`: sets the member, or returns what is wrong with the value ("is 'x' but …").
+    /// For `option`: sets the member, or returns what is wrong with the value ("is 'x' but …").
     std::string (*set)(CompileOptions& options, std::string_view value) = nullptr;
 };
 
@@ -45,9 +45,9 @@ std::span<const NvccFlag> nvcc_flags();
 
 /// The flag at the start of some arguments.
 struct ReadFlag {
-    const NvccFlag* row = nullptr;  ///< Null if nobody knows it.
+    const NvccFlag* row = nullptr;  ///< Null for an unknown flag.
     std::optional<std::string_view> value = std::nullopt;
-    std::size_t taken = 1;  ///< Of the arguments: the flag, and its value if that is the next.
+    std::size_t taken = 1;  ///< Arguments taken: the flag, and its value if that is the next.
 };
 ReadFlag read_flag(std::span<const std::string> arguments);
 

@@ -13,7 +13,7 @@
 namespace LODE_NAMESPACE {
 
 struct Batch::State {
-    struct Request {
+    struct KernelRequest {
         Device device;
         Source source;
         std::string name;
@@ -21,7 +21,7 @@ struct Batch::State {
         std::shared_ptr<detail::PendingState<UntypedKernel>> made;
         bool is_started = false;
 
-        [[nodiscard]] bool is_together_with(const Request& other) const {
+        [[nodiscard]] bool is_together_with(const KernelRequest& other) const {
             return device.state() == other.device.state() && source == other.source &&
                    options == other.options;
         }
@@ -29,7 +29,7 @@ struct Batch::State {
 
     std::mutex mutex;
     std::condition_variable ended;
-    std::vector<Request> requests;
+    std::vector<KernelRequest> requests;
     std::deque<std::size_t> to_return;  ///< Ended, and not yet returned by next().
     std::size_t done = 0;
     std::size_t started = 0;
@@ -91,7 +91,7 @@ std::size_t Batch::done() const {
 
 void Batch::start() {
     struct Group {
-        State::Request first;
+        State::KernelRequest first;
         std::vector<std::string> names;
         std::vector<std::shared_ptr<detail::PendingState<UntypedKernel>>> made;
     };

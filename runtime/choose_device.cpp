@@ -130,8 +130,8 @@ std::string weaker_text(DevicePreference preference, const DeviceContender& weak
 }
 
 /// Why `best` is preferred to `other`, as a clause about `other`; empty if it isn't.
-std::string why_behind(const DeviceContender& other, const DeviceContender& best,
-                       const std::vector<DevicePreference>& prefer) {
+std::string why_not_preferred(const DeviceContender& other, const DeviceContender& best,
+                              const std::vector<DevicePreference>& prefer) {
     for (const DevicePreference preference : prefer) {
         const std::size_t mine = merit(other, preference);
         const std::size_t theirs = merit(best, preference);
@@ -198,11 +198,12 @@ Result<DeviceChoice> choose_device(std::span<const DeviceCandidate> candidates,
     }
     const DeviceContender* best = &contenders.front();
     for (const DeviceContender& contender : contenders) {
-        if (why_behind(contender, *best, criteria.prefer).empty()) best = &contender;
+        if (why_not_preferred(contender, *best, criteria.prefer).empty()) best = &contender;
     }
     for (const DeviceContender& contender : contenders) {
-        contender.verdict->reason =
-            &contender == best ? "it is chosen" : why_behind(contender, *best, criteria.prefer);
+        contender.verdict->reason = &contender == best
+                                        ? "it is chosen"
+                                        : why_not_preferred(contender, *best, criteria.prefer);
     }
     choice.ordinal = best->verdict->ordinal;
     return choice;

@@ -80,7 +80,7 @@ DeviceLines::Requests DeviceLines::requests_of(const Image& image) const {
 std::optional<std::string> DeviceLines::compile(CompileRequest request) const {
     request.options.line_info = true;
     request.options.source_files = false;      // Lines have the names that the user gave.
-    request.arch = request.arch.as_virtual();  // Nobody runs it, so machine code isn't needed.
+    request.arch = request.arch.as_virtual();  // It never runs, so machine code isn't needed.
     auto compiled = compiler_.compile(request);
     if (compiled) return compiled->image->ptx;
     const std::string& why = compiled.error().message;

@@ -43,7 +43,7 @@ public:
 
 private:
     struct Entry {
-        std::size_t hash = 0;  ///< Of the PTX.
+        std::size_t hash = 0;  ///< Hash of the PTX.
         std::string name;
         std::vector<std::string> functions;
         std::shared_ptr<const CompileRequest> request;

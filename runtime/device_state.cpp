@@ -10,7 +10,7 @@
 namespace LODE_NAMESPACE::detail {
 namespace {
 
-/// Whether a call may fail like this because its objects went with an earlier context.
+/// Whether a call may fail like this because its objects were lost with an earlier context.
 bool may_follow_reset(CUresult result) noexcept {
     return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
            result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE;

@@ -91,8 +91,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// Logs a failed destroy; silent once the device is lost.
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
-    /// Logs an error that no caller can be told; silent in a forked child and while the process
-    /// ends. Not for a device that was lost before the call.
+    /// Logs an error that can't be returned to a caller; silent in a forked child and while the
+    /// process ends. Not for a device that was lost before the call.
     void report(const Error& error) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
@@ -164,7 +164,7 @@ private:
 public:
     // Last: they register themselves in streams_.
     StreamState default_stream;
-    StreamState per_thread_stream;  ///< Of whichever thread uses it.
+    StreamState per_thread_stream;  ///< The calling thread's own.
 };
 
 /// Makes a device's primary context current for a scope; the destructor restores the stack.

@@ -113,7 +113,7 @@ Status read_parameters(KernelState& kernel) {
             ParameterSlot slot;
             const CUresult result =
                 entry(kernel.handle, kernel.parameters.size(), &slot.offset, &slot.size);
-            if (result == CUDA_ERROR_INVALID_VALUE) break;  // Past the last one.
+            if (result == CUDA_ERROR_INVALID_VALUE) break;  // No more parameters.
             if (result != CUDA_SUCCESS)
                 return tl::unexpected<Error>(device.failed(entry.name, result));
             kernel.parameters.push_back(slot);

@@ -33,7 +33,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
         kernel.device->failed(call, result, &stream_state).in(describe(kernel, shape)));
 }
 
-[[gnu::noinline, gnu::cold]] Status wrong_device(const Launch& launch) {
+[[gnu::noinline, gnu::cold]] Status wrong_device(const LaunchInputs& launch) {
     const DeviceState& of_stream = *launch.stream_state.device;
     if (of_stream.was_reset()) return tl::unexpected<Error>(of_stream.lost_error());
     return fail(Errc::invalid_argument,
@@ -44,7 +44,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
 }
 
 /// Reports the limit that a shape exceeds, or opts in to its shared memory.
-[[gnu::noinline, gnu::cold]] Status explain_or_opt_in(const Launch& launch) {
+[[gnu::noinline, gnu::cold]] Status explain_or_opt_in(const LaunchInputs& launch) {
     const auto in_launch = [&](Error error) {
         return std::move(error).in(describe(launch.kernel, launch.shape));
     };
@@ -53,7 +53,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
 }
 
 /// Waits for a launch (DeviceState::sync_launches). Returns at once during a capture.
-Status wait_for_launch(const Launch& launch) {
+Status wait_for_launch(const LaunchInputs& launch) {
     const auto in_launch = [&](Error error) {
         return std::move(error).in(describe(launch.kernel, launch.shape));
     };
@@ -73,7 +73,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
            shape.attributes != nullptr;
 }
 
-[[gnu::always_inline]] inline Status check_inline(const Launch& launch) {
+[[gnu::always_inline]] inline Status check_inline(const LaunchInputs& launch) {
     // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     if (kernel.device == nullptr) return fail_empty("kernel");
@@ -89,7 +89,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     return success();
 }
 
-[[gnu::always_inline]] inline Status enqueue_inline(const Launch& launch,
+[[gnu::always_inline]] inline Status enqueue_inline(const LaunchInputs& launch,
                                                     const CUlaunchConfig* config) {
     // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
@@ -130,7 +130,7 @@ static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream
 static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 
-// Functions of their own, so that one way doesn't pay for the other's stack frame.
+// Separate functions, so that one path doesn't pay for the other's stack frame.
 
 /// Whether a launch with these attributes is more than the driver's call with a configuration.
 [[gnu::always_inline]] inline bool needs_a_check(const KernelState& kernel,
@@ -170,7 +170,8 @@ static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig
                                           const SpecialLaunch& special, void** arguments,
                                           void** packed) {
     const LaunchShape& shape = special.shape;
-    const Launch launch{kernel, special.config.stream, stream_state, shape, arguments, packed};
+    const LaunchInputs launch{kernel, special.config.stream, stream_state, shape, arguments,
+                              packed};
     if (auto checked = check_inline(launch); !checked) [[unlikely]]
         return checked;
     if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
@@ -218,11 +219,11 @@ static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig
                        kernel.device->table().cuLaunchKernel.name, static_cast<CUresult>(result));
 }
 
-Status check_launch(const Launch& launch) {
+Status check_launch(const LaunchInputs& launch) {
     return check_inline(launch);
 }
 
-Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config) {
+Status enqueue_launch(const LaunchInputs& launch, const CUlaunchConfig* config) {
     return enqueue_inline(launch, config);
 }
 

@@ -6,7 +6,7 @@
 namespace LODE_NAMESPACE::detail {
 
 /// The inputs of one launch.
-struct Launch {
+struct LaunchInputs {
     const KernelState& kernel;
     CUstream stream;
     StreamState& stream_state;
@@ -18,10 +18,10 @@ struct Launch {
 
 /// Success if the launch can go to the driver: objects that aren't empty or lost, one device, a
 /// shape within the limits, attributes that device and driver accept. Opts in where necessary.
-[[nodiscard]] Status check_launch(const Launch& launch);
+[[nodiscard]] Status check_launch(const LaunchInputs& launch);
 
 /// Enqueues a checked launch: in the device's context if the stream needs it, with
 /// cuLaunchKernelEx if there is a configuration, and waiting if every launch waits.
-[[nodiscard]] Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config);
+[[nodiscard]] Status enqueue_launch(const LaunchInputs& launch, const CUlaunchConfig* config);
 
 }  // namespace LODE_NAMESPACE::detail

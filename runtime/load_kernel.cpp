@@ -50,8 +50,8 @@ void add_missing(std::vector<std::string>& names, const std::vector<std::string>
         if (!contains(names, name)) names.push_back(name);
 }
 
-/// A kernel that wasn't found although it may exist, under a name that only the compiler knows: an
-/// alias, for example.
+/// Whether a kernel that wasn't found may exist under a name that only the compiler knows, such as
+/// an alias.
 bool may_need_name_expression(const Error& error, const Source& source,
                               std::span<const std::string> names, std::string_view name) {
     return error.code == Errc::not_found && source.language() == Source::Language::cuda &&
@@ -119,7 +119,7 @@ struct LoadJob {
     KernelOptions options;  ///< With the name expressions.
     std::vector<Wanted> wanted;
     bool is_repeated = false;
-    std::optional<Error> not_found = {};  ///< Of an attempt without the kernel's name.
+    std::optional<Error> not_found = {};  ///< Why an attempt without the kernel's name failed.
 
     void complete(const Error& error) const {
         for (const auto& one : wanted)

@@ -51,7 +51,7 @@ struct PreparedState : PreparedCall {
     DriverAttributes attributes;
     CUlaunchConfig config{};
 
-    [[nodiscard]] Launch as_launch() const noexcept {
+    [[nodiscard]] LaunchInputs as_launch() const noexcept {
         return {kernel.state(), stream, *stream_state, shape, arguments, nullptr};
     }
 };

@@ -195,7 +195,8 @@ Status check_pixels(const TensorLayout& layout, std::uint32_t channels, std::uin
     return check_inner(layout, "The number of channels per pixel", channels);
 }
 
-/// One dimension of the bounding box, whose offsets are `lower` and `upper`, isn't empty.
+/// Checks that one dimension of the bounding box, whose offsets are `lower` and `upper`, isn't
+/// empty.
 Status check_box(std::string_view axis, std::uint64_t extent, int lower, int upper) {
     const auto width = static_cast<std::int64_t>(extent) + upper - lower;
     if (width > 0) return {};

@@ -98,7 +98,7 @@ Result<bool> Watcher::reload() const {
 }
 
 Pending<bool> Watcher::reload_async() const {
-    // The compilation doesn't block; what follows finds it in the cache.
+    // The compilation doesn't block; the steps after it find its result in the cache.
     const auto& device = state_->device.state();
     const auto compiled = device->compiler.compile_async(state_->get()->request);
     auto made = std::make_shared<detail::PendingState<bool>>();

@@ -85,7 +85,7 @@ public:
 private:
     std::barrier<> start_;
     std::mutex mutex_;
-    double sum_ = 0;  ///< Of this round.
+    double sum_ = 0;  ///< This round's total.
     std::map<std::string, double> speeds_;
 };
 
@@ -298,8 +298,8 @@ public:
 private:
     struct Gain {
         std::string kernel;
-        double milliseconds;  ///< Of one worker.
-        double gain;          ///< Of all workers.
+        double milliseconds;  ///< With one worker.
+        double gain;          ///< Speed of all workers over that of one.
     };
 
     /// PTX with `kernels` kernels; each has `parts` times a dozen instructions, with registers and
@@ -382,7 +382,7 @@ private:
     Random random_{1};
     double product_ = 0;
     std::vector<Gain> gains_;
-    double machine_gain_ = 0;  ///< Of plain C++.
+    double machine_gain_ = 0;  ///< For plain C++.
     int rows_ = 0;
     int failures_ = 0;
 };

@@ -5,10 +5,10 @@
 // With `checks`, it prints instead what the optional checks cost: the time of a launch with one of
 // them, divided by that with the memory check alone. An empty name stands for all kernels.
 //
-// With several workers, the last column is their speed over that of one, and the end of the output
+// With several workers, the last column is their speed over that of one. The end of the output
 // compares it with what the machine gives: the speed of as many software devices with a worker
 // each, which share nothing and all run the kernel at the same time, over that of one; and the
-// speed of as many threads of plain C++ that use hardly any memory, measured before and behind the
+// speed of as many threads of plain C++ that use hardly any memory, measured before and after the
 // kernels.
 #include "bench/emulator/bench.hpp"
 

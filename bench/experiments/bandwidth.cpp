@@ -27,7 +27,7 @@ void bandwidth(experiment::Bench& bench) {
         about(clocks.memory_khz * 1e3 * bench.device.properties().memory_bus_bits / 8 * 2 / 1e9,
               exact, "clock x bits / 8 x 2"));
 
-    // A thread has one element on its way: too little for a memory of today if that is a float.
+    // One element per thread on its way, a float, is too little for a memory of today.
     const auto load = [&](const char* element) {
         return bench.load<void(float*, const float*, int)>(text, "copy", {{"ELEMENT", element}});
     };

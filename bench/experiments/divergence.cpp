@@ -6,7 +6,7 @@
 
 namespace {
 
-// Each way has constants of its own, so that the compiler can't make one loop of them.
+// Each path has constants of its own, so that the compiler can't make one loop of them.
 constexpr const char* text = R"(
 template <int WAY> __device__ __noinline__ unsigned way(unsigned x) {
 #pragma unroll 1

@@ -92,8 +92,8 @@ public:
             values[i] = static_cast<T>(value(i));
         return unwrap(device.upload(values));
     }
-    /// Ends the experiment unless element i of `memory` is value(i). Of a large memory only both
-    /// ends are compared.
+    /// Ends the experiment unless element i of `memory` is value(i). Only both ends of a large
+    /// memory are compared.
     template <class T, class Value>
     void expect(lode::DeviceSpan<T> memory, const char* what, const Value& value) const {
         constexpr std::size_t most = std::size_t{1} << 18;

@@ -24,7 +24,7 @@ struct Function {
     double (*exact)(double);
     double ieee_ulp;
     double fast_ulp;       ///< 0: the bound is absolute.
-    double fast_absolute;  ///< Of the fast profile.
+    double fast_absolute;  ///< The fast profile's bound.
     double gain;           ///< Least speed-up that is expected.
 };
 

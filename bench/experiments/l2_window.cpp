@@ -1,5 +1,5 @@
-// A part of the L2 cache that is set aside for data that a kernel uses again and again, by the size
-// of the data and the window's hit ratio (Best Practices Guide, "L2 Cache Access Window" and
+// A part of the L2 cache that is set aside for data that a kernel uses again and again: by the size
+// of the data, and by the window's hit ratio (Best Practices Guide, "L2 Cache Access Window" and
 // "Tuning the Access Window Hit-Ratio").
 #include "bench/experiments/experiment.hpp"
 

@@ -1,6 +1,6 @@
-// Occupancy against bandwidth: dynamic shared memory that nobody uses lets fewer blocks be
-// resident, without another compilation; a limit of registers lets more be, and spills (Best
-// Practices Guide, "Occupancy", "Effects of Shared Memory", "Register Pressure").
+// Occupancy against bandwidth. Unused dynamic shared memory lets fewer blocks be resident, without
+// another compilation; a limit of registers lets more be, and spills (Best Practices Guide,
+// "Occupancy", "Effects of Shared Memory", "Register Pressure").
 #include "bench/experiments/experiment.hpp"
 
 #include <cstdint>

@@ -63,7 +63,7 @@ void look_ups(experiment::Bench& bench) {
                                  static_cast<int>(where / 65536 % side));
                 const int x = static_cast<int>(i % side);
                 const int y = static_cast<int>(i / side);
-                float sum = 0;  // Of small integers, so exact.
+                float sum = 0;  // Exact: the summands are small integers.
                 for (int k = 0; k < 9; ++k)
                     sum += pixel(x + k % 3 - 1, y + k / 3 - 1);
                 return sum;

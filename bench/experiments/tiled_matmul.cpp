@@ -59,7 +59,7 @@ void multiply(experiment::Bench& bench) {
             });
             const auto found = unwrap(c.to_vector());
             for (std::size_t i = 0; i < count; i += bench.size<std::size_t>(4099, 1)) {
-                float sum = 0;  // Of small integers, so exact.
+                float sum = 0;  // Exact: the summands are small integers.
                 for (int k = 0; k < n; ++k)
                     sum += a(i / n * n + k) * b(static_cast<std::size_t>(k) * n + i % n);
                 check(found[i] == sum, "every element is the inner product");

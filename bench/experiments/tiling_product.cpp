@@ -57,7 +57,7 @@ void product(experiment::Bench& bench) {
                                      static_cast<int>(n));
             });
             bench.expect(c, "every element is the inner product", [&](std::size_t i) {
-                float sum = 0;  // Of small integers, so exact.
+                float sum = 0;  // Exact: the summands are small integers.
                 for (std::size_t k = 0; k < tile; ++k)
                     sum += a((i / n * tile + k) % 1021) * b((k * n + i % n) % 509);
                 return sum;

@@ -52,7 +52,7 @@ void product(experiment::Bench& bench) {
         const auto time = bench.ms(
             [&] { return kernel.launch(bench.stream, shape, device_a, c, static_cast<int>(n)); });
         bench.expect(c, "every element is the inner product", [&](std::size_t i) {
-            float sum = 0;  // Of small integers, so exact.
+            float sum = 0;  // Exact: the summands are small integers.
             for (std::size_t k = 0; k < tile; ++k)
                 sum += a(i / n * tile + k) * a(i % n * tile + k);
             return sum;

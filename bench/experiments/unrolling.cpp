@@ -36,7 +36,7 @@ void unrolling(experiment::Bench& bench) {
         const auto time =
             bench.ms([&] { return filter.launch(bench.stream, lode::cover(n), in, out, taps); });
         bench.expect(out, "every sum is right", [&](std::size_t i) {
-            float sum = 0;  // Of small integers, so exact.
+            float sum = 0;  // Exact: the summands are small integers.
             for (int k = 0; k < taps; ++k)
                 sum += value(i + k);
             return sum;

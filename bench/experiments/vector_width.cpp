@@ -11,7 +11,7 @@ extern "C" __global__ void copy(ELEMENT* out, const ELEMENT* in, int n) {
 
 void widths(experiment::Bench& bench) {
     using namespace experiment;
-    // Of few blocks, so that the number of accesses under way limits the bandwidth; and of many.
+    // Few blocks, so that the number of accesses in flight limits the bandwidth; then many.
     const auto multiprocessors =
         static_cast<std::uint32_t>(bench.device.properties().multiprocessors);
     const std::size_t n = bench.size<std::size_t>(3U << 25, 3U << 10);

@@ -1,4 +1,4 @@
-// CUB's algorithms behind the C interface of cub_peer.h.
+// CUB's algorithms, called through the C interface of cub_peer.h.
 #include "cub_peer.h"
 
 #include <climits>

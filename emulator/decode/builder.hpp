@@ -117,7 +117,7 @@ public:
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
     void emit_branch(Handler handler, Slot condition, u32 instruction);
-    /// Says that the last op is a comparison, and which row makes it one with a branch behind it.
+    /// Says that the last op is a comparison, and which row makes it one with a branch after it.
     void set_last_comparison(Handler with_branch) {
         comparison_ = {static_cast<u32>(code_.ops.size()), with_branch};
     }

@@ -34,7 +34,7 @@ struct Code {
     std::vector<u8> constant_store;  ///< Immediate values, one per lane, padded for alignment.
     u8* constant_base = nullptr;     ///< The first aligned byte in constant_store.
     std::deque<std::vector<const Op*>> jump_tables;
-    std::shared_ptr<exec::Regions> regions;  ///< Of the compiled tier; may be null.
+    std::shared_ptr<exec::Regions> regions;  ///< The compiled tier's; may be null.
 
     [[nodiscard]] const ptx::Instruction& instruction(const Op* op) const {
         return function->instructions[origin[static_cast<std::size_t>(op - ops.data())]];

@@ -142,7 +142,7 @@ struct Step {
     u32 outer = 0, inner = 0;
 };
 struct WmmaLayout {
-    u32 bits;   ///< Of an element.
+    u32 bits;   ///< Bits of an element.
     u32 outer;  ///< Rows of a left matrix, columns of a right one.
     Side side;
     std::array<Step, 3> steps;

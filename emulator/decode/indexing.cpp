@@ -1,7 +1,7 @@
 // An address may be made where it is used if its parts have the same values there as where the
 // program made it. Either the index never changes once it is set, because its only definition is in
-// no loop, or nothing writes it and no label stands between the two places, so that whoever uses
-// the address has just made it.
+// no loop. Or nothing writes it and no label stands between the two places, so that the address has
+// just been made.
 #include "emulator/decode/indexing.hpp"
 
 #include "emulator/decode/operand_registers.hpp"

@@ -2,27 +2,16 @@
 #include "emulator/decode/kernel.hpp"
 
 #include "base/align_up.hpp"
+#include "base/cxx_names.hpp"
 #include "emulator/decode/limits.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 namespace lode::emulator::decode {
 
 namespace {
-
-/// "k(int*)::tile" for a mangled name.
-std::string readable_name(std::string_view name) {
-    std::string text(name);
-    int status = 0;
-    char* const plain = abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status);
-    if (status == 0 && plain != nullptr) text = plain;
-    std::free(plain);
-    return text;
-}
 
 /// check_limits() has already checked the sizes.
 void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
@@ -34,7 +23,8 @@ void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
         auto& variables = build.kernel->shared_variables;
         build.shared_index[variable] = static_cast<u32>(variables.size());
         variables.push_back(
-            {info.static_shared, static_cast<u32>(variable->bytes), readable_name(variable->name)});
+            {info.static_shared, static_cast<u32>(variable->bytes),
+             lode::demangled(variable->name).value_or(std::string(variable->name))});
         info.static_shared += static_cast<u32>(variable->bytes);
     }
     u32& offset = build.kernel->dynamic_shared_offset;

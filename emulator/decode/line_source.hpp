@@ -8,8 +8,8 @@
 
 namespace lode::emulator {
 
-/// Whoever loads code may be able to make the same code with line information, which costs a
-/// compilation: so it is asked for only when a place has to be named. Thread-safe.
+/// The host that loads code may be able to make the same code with line information. That costs a
+/// compilation, so it is asked for only when a place has to be named. Thread-safe.
 class LineSource {
 public:
     /// Receives one PTX text, which is valid during the call.

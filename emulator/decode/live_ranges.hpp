@@ -9,8 +9,8 @@
 namespace lode::emulator::decode {
 
 /// The instructions from the first to the last, both included, at which a register's slot must be
-/// its own: whoever writes the slot elsewhere overwrites nothing that is read later. Empty, that
-/// is, first > last, for a register that no op names.
+/// its own: a write of the slot elsewhere overwrites nothing that is read later. Empty, that is,
+/// first > last, for a register that no op names.
 struct LiveRange {
     u32 first = ~u32{0};
     u32 last = 0;

@@ -17,7 +17,7 @@ struct ModuleParts {
     ptx::Module ast;
     int owner = 0;
     bool shares_slots = true;    ///< LoadOptions::shares_slots.
-    int compute_capability = 0;  ///< Of the loading device: 10 * major + minor.
+    int compute_capability = 0;  ///< 10 * major + minor of the loading device.
     u64 data = 0;  ///< Address of the allocation that holds all variables; 0 without variables.
     u64 data_bytes = 0;
     u64 constant_bytes = 0;          ///< Total size of the .const variables.

@@ -83,7 +83,7 @@ private:
                });
     }
 
-    /// Whoever reads shared or local memory may decide by it; only results stay as they are.
+    /// A reader of shared or local memory may decide by it; only results stay as they are.
     static u8 stored_use(ptx::Space space) {
         if (space == ptx::Space::global) return use_any;
         return space == ptx::Space::local ? use_any | use_decides : use_any | use_passed_on;

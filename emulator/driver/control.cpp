@@ -200,10 +200,6 @@ void lode_emulator_set_calls(lode_emulator_call_hook hook, void* user) {
     current.is_set.store(hook != nullptr, std::memory_order_release);
 }
 
-void lode_emulator_set_timeout(unsigned long long milliseconds) {
-    driver().settings.timeout_ms.store(milliseconds);
-}
-
 unsigned long lode_emulator_call_count(void) {
     return gate::calls();
 }

@@ -57,10 +57,6 @@ enum lode_emulator_kind {
  * call. Returns 0, or -1 for an unknown device, which is logged and changes nothing. */
 LODE_EMULATOR_EXPORT int lode_emulator_reset(const char* devices);
 
-/* Limits the time of each later launch, in milliseconds; 0 removes the limit. A launch that takes
- * longer fails with CUDA_ERROR_LAUNCH_TIMEOUT, and its report says where every warp stands. */
-LODE_EMULATOR_EXPORT void lode_emulator_set_timeout(unsigned long long milliseconds);
-
 /* Sets the CUDA version that the driver reports, for example 12040; newer entry points aren't
  * found. 0 restores the emulator's own version. */
 LODE_EMULATOR_EXPORT void lode_emulator_set_driver_version(int version);

@@ -106,8 +106,7 @@ CUresult Driver::initialise() {
     settings.seed = *seed;
     settings.workers = static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers));
     settings.findings_fail = *findings == "fail";
-    if (settings.timeout_ms.load() == 0)
-        settings.timeout_ms.store(std::min<std::uint64_t>(*timeout, longest_timeout));
+    settings.timeout_ms = std::min<std::uint64_t>(*timeout, longest_timeout);
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(
             "LODE_EMULATOR_CHECK contains init, but the process doesn't have enough address space "

@@ -38,8 +38,8 @@ struct Settings {
     exec::Checks checks;
     std::uint64_t seed = 0;
     unsigned workers = 0;
-    bool findings_fail = true;  ///< Findings of race, init and sync are errors, not only logged.
-    std::atomic<std::uint64_t> timeout_ms{0};  ///< Of each launch; 0: none.
+    bool findings_fail = true;     ///< Findings of race, init and sync are errors, not only logged.
+    std::uint64_t timeout_ms = 0;  ///< Limit of each launch; 0: none.
 };
 
 /// One emulated device. Its primary context always exists and is open while it has references.
@@ -77,7 +77,7 @@ struct Driver {
     Handles<Stream, CUstream> streams;
     Handles<Event, CUevent> events;
     Handles<Library, CUlibrary> libraries;
-    Handles<Kernel, CUkernel> kernels;
+    Handles<LibraryKernel, CUkernel> kernels;
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
     Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;

@@ -32,7 +32,7 @@ void clear() noexcept;
 CUresult initialised() noexcept;
 /// Whether this process was forked after the driver had been initialised.
 bool forked() noexcept;
-/// Registers the fork handler behind forked(); called by cuInit.
+/// Registers the fork handler that forked() relies on; called by cuInit.
 void watch_forks();
 
 /// CUDA_SUCCESS, or why a stream capture forbids this call to the calling thread.

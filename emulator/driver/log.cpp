@@ -39,7 +39,7 @@ Log& the_log() {
 }
 
 /// Retains a line for the driver's log, and passes it to the log's callbacks.
-void tell_callbacks(Level level, std::string_view line) noexcept {
+void notify_callbacks(Level level, std::string_view line) noexcept {
     try {
         Log& log = the_log();
         std::string text(line);
@@ -63,7 +63,7 @@ void tell_callbacks(Level level, std::string_view line) noexcept {
 
 void write(Level level, std::string_view line) noexcept {
     show(level, line);
-    if (level != Level::information) tell_callbacks(level, line);
+    if (level != Level::information) notify_callbacks(level, line);
 }
 
 void show(Level level, std::string_view line) noexcept {
@@ -92,7 +92,7 @@ void show_last(std::string_view line) noexcept {
 }
 
 void note(std::string_view line) noexcept {
-    tell_callbacks(Level::error, line);
+    notify_callbacks(Level::error, line);
 }
 
 void keep_report(std::string_view text) noexcept {

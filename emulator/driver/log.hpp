@@ -17,7 +17,7 @@ enum class Level : int { error = 0, warning = 1, information = 2 };
 /// Adds a line, which may contain newlines. Never throws; thread-safe, as the following are.
 void write(Level level, std::string_view line) noexcept;
 
-/// Prints a line at the end of the process, when nobody else can be told any more.
+/// Prints a line at the end of the process, when no callback can receive it any more.
 void show_last(std::string_view line) noexcept;
 /// Adds a line only for the hook and the terminal, or an error only for the driver's log.
 void show(Level level, std::string_view line) noexcept;

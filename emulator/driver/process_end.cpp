@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t most_last_lines = 32;
 
-/// Runs behind the destructors of the program's objects, which may free memory.
-[[gnu::destructor]] void tell_leaks() noexcept {
+/// Runs after the destructors of the program's objects, which may free memory.
+[[gnu::destructor]] void report_leaks() noexcept {
     if (gate::forked() || !is_initialised()) return;
     (void)gate::guarded([]() -> CUresult {
         const std::vector<std::string> living = driver().allocations.describe_living();

@@ -15,7 +15,7 @@ f64 rounded_away(f64 value, bool to_half) noexcept {
     constexpr f64 least_normal_half = 0x1p-14;
     if (to_half && std::abs(value) < least_normal_half)
         return std::copysign(std::floor(std::abs(value) * 0x1p24 + 0.5) * 0x1p-24, value);
-    const int dropped = to_half ? 42 : 29;  // Of the 52 bits of a fraction.
+    const int dropped = to_half ? 42 : 29;  // A double's fraction has 52 bits.
     const u64 bits = std::bit_cast<u64>(value) + (u64{1} << (dropped - 1));
     return std::bit_cast<f64>(bits & ~((u64{1} << dropped) - 1));
 }

@@ -38,7 +38,7 @@ private:
     [[nodiscard]] i64 whole_sum(u32 channel, f64 one) const noexcept;
     [[nodiscard]] f64 aligned_sum(u32 channel, u32 first, int bits) const noexcept;
 
-    static constexpr u32 most = 16;  ///< Of two levels of a volume.
+    static constexpr u32 most = 16;  ///< Two levels of a volume need as many.
     std::array<std::array<f64, most>, 4> texels_{};
     std::array<i64, most> weights_{};
     u32 count_ = 0;

@@ -65,12 +65,12 @@ struct Machine::Pool {
     std::condition_variable work, done;
     Launch* job = nullptr;       ///< Valid for workers that have joined it.
     std::atomic<u64> ticket{0};  ///< Number of jobs so far.
-    /// Of the current job: in the high half, the workers that may still join; in the low half,
-    /// those that have and haven't left.
+    /// Places in the current job: in the high half, the workers that may still join; in the low
+    /// half, those that have and haven't left.
     std::atomic<u64> places{0};
     bool ending = false;  ///< `mutex` guards it, and makes sleepers see changes of `places`.
     u64 workspace = 0;    ///< Grid barrier of cooperative launches.
-    std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
+    std::unique_ptr<GlobalCells> cells;  ///< The race check's.
 
     void serve(u32 number);
     /// Takes a place in a job that isn't the one `seen` last; false if there is none.
@@ -336,7 +336,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     }
     pool_->workers[0]->run(launch);
     if (count > 1) {
-        // Nobody joins from now on.
+        // No worker joins from now on.
         pool_->places.fetch_and(~u32{0}, std::memory_order_acq_rel);
         const auto all_left = [&] { return pool_->places.load(std::memory_order_acquire) == 0; };
         spin_until(all_left);

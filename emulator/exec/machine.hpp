@@ -75,7 +75,7 @@ struct LaunchOptions {
     unsigned workers = 0;  ///< 0: all of the machine's. 1: deterministic.
     /// Local memory per thread in bytes, including calls; exceeding it is hardware_stack.
     std::uint32_t stack_limit = 256 * 1024;
-    std::size_t heap_limit = std::size_t{8} << 20;  ///< Of malloc inside kernels, in bytes.
+    std::size_t heap_limit = std::size_t{8} << 20;  ///< Limit of malloc inside kernels, in bytes.
     std::chrono::milliseconds timeout{0};           ///< 0: none. Exceeding it is launch_timeout.
     /// Approximate number of warp instructions per worker. 0: none. Exceeding it is launch_timeout.
     std::uint64_t instruction_limit = 0;
@@ -92,9 +92,9 @@ struct LaunchOptions {
     std::function<void(std::string_view)> complain;
     /// Receives each finding that doesn't stop the kernel: the first of each kind for each op.
     std::function<void(const FindingReport&)> finding;
-    /// The most findings of one kind that are told; the others are only counted.
+    /// The most findings of one kind that are reported; the others are only counted.
     std::uint32_t most_findings = 256;
-    /// Sets the value behind a conditional node's handle; false if there is no such handle. Any
+    /// Sets the value of a conditional node's handle; false if there is no such handle. Any
     /// worker's thread calls it, also concurrently.
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
 };

@@ -86,7 +86,7 @@ bool nobody_waits(const WarpContext& c) noexcept {
 }
 
 /// Goes on with the next warp that has one group, if it can run, without leaving the run loop. The
-/// current one has been settled. Behind a barrier the first warp comes first, so that the warps'
+/// current one has been settled. After a barrier the first warp comes first, so that the warps'
 /// accesses to memory follow each other.
 const Op* next_warp(WarpContext& c) {
     const Block& block = *c.block;

@@ -53,12 +53,13 @@ struct Launch {
     bool explicit_cluster = false;  ///< %is_explicit_cluster
     u64 clusters = 0;
     u64 most_clusters = 1;            ///< The most clusters that one worker may have open at once.
-    LaunchOrder* accesses = nullptr;  ///< Of the race check.
+    LaunchOrder* accesses = nullptr;  ///< The race check's.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
     std::vector<u64> order;                  ///< Shuffled numbers of clusters; empty if in order.
     BorrowedLines::Clock::time_point start;  ///< By the clock of the module's lines.
 
-    // Every worker writes the first for each block, and reads what stands before and behind it.
+    // Every worker writes the first of these for each block, and reads its neighbours: each has a
+    // cache line.
     alignas(64) std::atomic<u64> next_cluster{0};
     alignas(64) std::atomic<bool> stop{false};
     std::atomic<bool> timed_out{false};
@@ -67,7 +68,7 @@ struct Launch {
     std::atomic<std::size_t> heap_used{0};
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
-    Standing standing;  ///< Of a launch that ran too long.
+    Standing standing;  ///< Where the groups of a launch that ran too long stand.
     std::set<std::pair<const Op*, Finding>> told;
     std::array<u32, static_cast<std::size_t>(Finding::count)> told_of_kind{};
 
@@ -105,7 +106,8 @@ struct alignas(64) Worker {
     FramePool frames;
     std::vector<std::unique_ptr<Block>> blocks;  ///< Open blocks.
     std::vector<std::unique_ptr<Block>> idle;
-    std::vector<std::unique_ptr<Cluster>> clusters;  ///< Of open blocks, if they have several.
+    std::vector<std::unique_ptr<Cluster>>
+        clusters;  ///< Clusters of open blocks, if they have several.
     std::minstd_rand random;
     bool shuffled = false;
     u32 turn_budget = 0;
@@ -182,7 +184,7 @@ const Op* end_group(WarpContext& c);
 [[nodiscard]] bool is_complete(const Block& block, const Barrier& barrier) noexcept;
 /// Lets the groups go on that wait at a barrier, which begins anew.
 void release(WarpContext& c, Block& block, u32 id);
-/// Releases barriers that are complete because exited threads no longer count. Of barriers with a
+/// Releases barriers that are complete because exited threads no longer count. If a barrier has a
 /// count, the warp may have no other lanes left than those that have arrived.
 void recheck_barriers(WarpContext& c, Block& block, Warp& warp);
 /// Releases lanes at warp operations whose members have all arrived.

@@ -58,7 +58,7 @@ struct Frame {
     u32 depth = 0;
     u32 mask = 0;        ///< Lanes that haven't returned from it.
     u32 local_base = 0;  ///< Its first byte in the lanes' local memory.
-    u32 allocated = 0;   ///< Bytes behind its variables that alloca has taken, in any lane.
+    u32 allocated = 0;   ///< Bytes after its variables that alloca has taken, in any lane.
     u8* registers = nullptr;
     std::size_t capacity = 0;  ///< Size of `registers` in bytes.
 };
@@ -136,7 +136,7 @@ inline constexpr u32 warpgroup_warps = 4;
 inline constexpr u8 sync_wait = 255;        ///< At a warp operation.
 inline constexpr u8 allocation_wait = 254;  ///< For tensor memory; the resumed op tries again.
 inline constexpr u8 products_wait = 253;    ///< For the products of the other warps of a warpgroup.
-inline constexpr u8 cluster_barrier = 16;   ///< The number behind a block's own barriers.
+inline constexpr u8 cluster_barrier = 16;   ///< The number after a block's own barriers.
 
 /// Registers that hold unwritten bytes which are being copied, by their place in a frame: for each
 /// lane, a bit for each byte.
@@ -168,8 +168,8 @@ struct Warp {
     u32 at_cluster_barrier = 0;           ///< Lanes that have arrived in its current phase.
     u32 product_groups = 0;               ///< That wgmma.commit_group has made.
     u32 owes_cluster_barrier = 0;         ///< Lanes that have arrived and not waited since.
-    Store local_written;                  ///< Behind WarpContext::local_written.
-    std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
+    Store local_written;                  ///< Holds WarpContext::local_written.
+    std::unique_ptr<UndefinedRegisters> undefined;  ///< For the check for unwritten bytes.
 
     /// Adds a group. Each member is written by itself, as it will be read: a processor waits when a
     /// load spans several stores that are on their way.
@@ -191,7 +191,7 @@ struct Cluster {
     std::array<Block*, most_blocks> blocks{};  ///< By rank.
     u32 count = 0;
     u32 open = 0;          ///< Blocks that have living threads.
-    u32 live_threads = 0;  ///< Of all blocks.
+    u32 live_threads = 0;  ///< In all blocks.
     u32 arrived = 0;       ///< Living threads at the cluster's barrier in its current phase.
     Dim3 index;
     std::vector<std::unique_ptr<Block>> done;  ///< Kept, because others may access them.
@@ -214,9 +214,9 @@ struct Block {
     Cluster* cluster = nullptr;
     u32 rank = 0;                                 ///< In the cluster.
     bool stuck = false;                           ///< No warp could run in its last turn.
-    std::shared_ptr<BlockOrder> order;            ///< Of the race check.
-    std::shared_ptr<BlockSync> sync;              ///< Of the check of barriers.
-    Store written;                                ///< Behind WarpContext::shared_written.
+    std::shared_ptr<BlockOrder> order;            ///< The race check's.
+    std::shared_ptr<BlockSync> sync;              ///< For the check of barriers.
+    Store written;                                ///< Holds WarpContext::shared_written.
     std::shared_ptr<TensorMemory> tensor_memory;  ///< Since its first allocation.
 };
 

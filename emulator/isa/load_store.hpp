@@ -25,7 +25,7 @@ inline constexpr u16 access_padding = 32;
 /// In Op::flags: r[parts + 1] and so on, where they are set, are the registers that copied values
 /// come from or go to; their bytes have the marks. For narrower values, which have other slots.
 inline constexpr u16 access_marks = 64;
-/// Of so many values. With more, copy_marks() moves the marks.
+/// The most values for access_marks. With more, copy_marks() moves the marks.
 inline constexpr u32 most_marked = 2;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
@@ -37,8 +37,8 @@ const Op* generic_local_address(WarpContext& c, const Op* op);
 /// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
 
-/// Of global or shared memory, with addresses made of an index: r[parts] is a row of 32-bit
-/// indices.
+/// The handler of an access to global or shared memory, with addresses made of an index: r[parts]
+/// is a row of 32-bit indices.
 Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts);
 /// The base, a slot whose 64-bit values are the same in every lane.
 inline constexpr u32 index_base_operand = 5;

@@ -97,7 +97,7 @@ enum class BitProduct : u8 { none, exclusive_or, conjunction };
 struct BlockScales {
     u32 count = 0;              ///< Blocks of a row of a, or a column of b; 0 without scales.
     bool has_fraction = false;  ///< ue4m3, otherwise ue8m0.
-    bool adds_groups = false;   ///< Of 16 products, before they are scaled.
+    bool adds_groups = false;   ///< Adds groups of 16 products before they are scaled.
     Slot a = no_slot, b = no_slot;
     u8 a_byte = 0, a_lane = 0;  ///< The first byte, and the first lane of each four.
     u8 b_byte = 0, b_lane = 0;

@@ -18,7 +18,7 @@ inline constexpr u16 tensor_gather = 4;  ///< Four rows, with .gather4 and .scat
 inline constexpr u16 tensor_axes_shift = 4;
 /// A barrier without a rank is that of the even block of a pair.
 inline constexpr u16 tensor_pair = 128;
-inline constexpr u16 tensor_mode_shift = 8;  ///< Of a TensorMode; with tensor_gather, tiles.
+inline constexpr u16 tensor_mode_shift = 8;  ///< Where a TensorMode is; with tensor_gather, tiles.
 
 constexpr TensorMode tensor_mode(u16 flags) noexcept {
     return static_cast<TensorMode>(flags >> tensor_mode_shift);

@@ -69,8 +69,8 @@ struct TensorProduct {
     u32 blocks = 1;  ///< That compute it together.
     bool stationary = false, sparse = false;
     bool a_in_tensor_memory = false;
-    u32 scales = 0;    ///< Of a row; 0 without scales.
-    i32 halvings = 0;  ///< Of the summand.
+    u32 scales = 0;    ///< Scales of a row; 0 without scales.
+    i32 halvings = 0;  ///< Halvings of the summand.
     Precision precision;
     /// 32-bit addresses of tensor memory, descriptors, and whether there is a summand.
     Slot d = no_slot, a = no_slot, b = no_slot, instruction = no_slot, adds = no_slot;

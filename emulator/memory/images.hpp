@@ -50,14 +50,14 @@ struct Sampler {
     std::array<float, 4> border{};
 };
 
-/// The object behind a handle.
+/// The object of a handle.
 struct Image {
     ImageShape shape = ImageShape::plane;
     Component component = Component::single;
     std::uint32_t channels = 1;
     bool is_surface = false;
     std::vector<ImageLevel> levels;  ///< At least one; a surface has exactly one.
-    Sampler sampler;                 ///< Of a texture.
+    Sampler sampler;                 ///< The sampler of a texture.
 
     [[nodiscard]] std::uint32_t texel_bytes() const noexcept {
         return bytes_of(component) * channels;

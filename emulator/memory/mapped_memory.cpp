@@ -113,7 +113,7 @@ std::uint64_t Memory::import(int file, std::size_t offset, std::size_t bytes,
     if (bytes == 0 || bytes > reservation_) return 0;
     const std::size_t mapped = align_up(into + bytes, page);
     const std::unique_lock lock(mutex_);
-    // An unused page behind it keeps an overrun out of the next allocation.
+    // An unused page after it keeps an overrun out of the next allocation.
     const std::uint64_t first = take_aligned_locked(mapped + page, page);
     if (first == 0) return 0;
     if (mmap(reinterpret_cast<void*>(first), mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,

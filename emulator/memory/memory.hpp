@@ -111,7 +111,7 @@ public:
     /// Removes the memory that map() put at exactly this address.
     bool unmap(std::uint64_t address);
 
-    /// The file behind the arena; -1 if the system refused it, and no memory can be exported.
+    /// The file of the arena; -1 if the system refused it, and no memory can be exported.
     [[nodiscard]] int file() const noexcept { return file_; }
     /// Where the memory of an address of the arena is in the file.
     [[nodiscard]] std::size_t file_offset(std::uint64_t address) const noexcept {

@@ -51,8 +51,8 @@ struct TensorMap {
     TensorSwizzle swizzle = TensorSwizzle::none;
     TensorMode mode = TensorMode::tile;
     std::uint8_t fill_nan = 0;
-    std::uint16_t channels = 0;  ///< Of a pixel, for im2col.
-    std::uint16_t pixels = 0;    ///< Of a column, for im2col.
+    std::uint16_t channels = 0;  ///< Channels of a pixel, for im2col.
+    std::uint16_t pixels = 0;    ///< Pixels of a column, for im2col.
     std::uint16_t unused = 0;
     std::uint64_t address = 0;
     std::array<std::uint64_t, most_tensor_axes - 1> strides{};      ///< In bytes, from axis 1 on.

@@ -22,7 +22,7 @@ using namespace lode;
 
 constexpr int exit_wrong = 255;  // As ptxas does.
 
-struct Request {
+struct PtxasOptions {
     std::vector<std::string> inputs;
     std::string output = "elf.o";  // As ptxas does.
     std::string arch;
@@ -66,33 +66,33 @@ bool takes_value(std::string_view name, std::span<char*> words, std::size_t& at,
     return true;
 }
 
-Request read_words(std::span<char*> words) {
-    Request request;
+PtxasOptions read_words(std::span<char*> words) {
+    PtxasOptions options;
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
-        if (takes_value("-o", words, i, request.output) ||
-            takes_value("--output-file", words, i, request.output) ||
-            takes_value("-arch", words, i, request.arch) ||
-            takes_value("--gpu-name", words, i, request.arch))
+        if (takes_value("-o", words, i, options.output) ||
+            takes_value("--output-file", words, i, options.output) ||
+            takes_value("-arch", words, i, options.arch) ||
+            takes_value("--gpu-name", words, i, options.arch))
             continue;
         if (word == "--version" || word == "-V") {
-            request.shows_version = true;
+            options.shows_version = true;
         } else if (std::ranges::find(with_values, word) != std::end(with_values)) {
             ++i;
         } else if (!word.starts_with('-')) {
-            request.inputs.emplace_back(word);
+            options.inputs.emplace_back(word);
         }
     }
-    return request;
+    return options;
 }
 
-int assemble(const Request& request) {
-    if (request.inputs.size() != 1)
+int assemble(const PtxasOptions& options) {
+    if (options.inputs.size() != 1)
         return complain(
-            fmt::format("One PTX file is needed, and there are {}.", request.inputs.size()));
-    const auto arch = Arch::parse(request.arch.empty() ? "sm_75" : request.arch);
+            fmt::format("One PTX file is needed, and there are {}.", options.inputs.size()));
+    const auto arch = Arch::parse(options.arch.empty() ? "sm_75" : options.arch);
     if (!arch) return complain(arch.error().message);
-    const std::string& path = request.inputs.front();
+    const std::string& path = options.inputs.front();
     const auto bytes = read_text(path);
     if (!bytes) return complain(bytes.error().message);
     const auto text = emulator::ptx::ptx_of_link_input(*bytes, arch->cc(), path);
@@ -105,7 +105,7 @@ int assemble(const Request& request) {
                                     target->to_string(), arch->to_string()));
     }
     // With the NUL, for programs that pass the file's bytes to the driver as they are.
-    const auto written = write_atomic(request.output, *text + '\0');
+    const auto written = write_atomic(options.output, *text + '\0');
     return written ? 0 : complain(written.error().message);
 }
 
@@ -113,15 +113,15 @@ int assemble(const Request& request) {
 
 int main(int argc, char** argv) {
     try {
-        const Request request =
+        const PtxasOptions options =
             read_words(std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
-        if (request.shows_version) {
+        if (options.shows_version) {
             std::puts(
                 "ptxas: lode's stand-in, which keeps PTX for the software device\n"
                 "Cuda compilation tools, release 13.0, V13.0.0");
             return 0;
         }
-        return assemble(request);
+        return assemble(options);
     } catch (const std::exception& error) {
         return complain(error.what());
     }

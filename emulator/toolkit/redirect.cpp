@@ -44,7 +44,7 @@ constexpr StandIn table[] = {
 /// The same in this process.
 struct Redirection : StandIn {
     char original[path_size];  ///< The file that the process has asked for last, or empty.
-    char path[path_size];      ///< Of `file`; empty without a private folder.
+    char path[path_size];      ///< The path of `file`; empty without a private folder.
 };
 Redirection redirections[sizeof(table) / sizeof(*table)];
 
@@ -53,7 +53,7 @@ char folder[path_size];
 /// Whether the library that the loader searches for by name is an original.
 bool seeks_original;
 
-/// Behind `start`, if the text begins with it; else nullptr.
+/// The text after `start`, if it begins with it; else nullptr.
 const char* after(const char* text, const char* start) noexcept {
     for (; *start != '\0'; ++start, ++text)
         if (*text != *start) return nullptr;

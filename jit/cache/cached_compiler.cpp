@@ -44,8 +44,8 @@ CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
     *this = CachedCompiler(std::make_shared<State>(std::move(backend), std::move(options)));
 }
 
-// Asynchronous work has references of its own to the state, so that of the copies says when the
-// last of them is gone.
+// Asynchronous work holds the state itself. The copies share a count of their own, which tells when
+// the last copy is gone.
 CachedCompiler::CachedCompiler(const std::shared_ptr<State>& state)
     : state_(state.get(), [state](State* /*same*/) { state->tasks.shut_down(); }) {}
 

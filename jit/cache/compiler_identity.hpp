@@ -1,4 +1,4 @@
-// CompilerIdentity: identifies the compiler behind the cache without opening it on a hit.
+// CompilerIdentity: identifies the cache's compiler without opening it on a hit.
 #pragma once
 
 #include "jit/cache/backend.hpp"

@@ -50,7 +50,7 @@ struct PackContents {
         std::set<KeyId> signers;
     };
     std::map<Digest, Item> entries;
-    std::set<std::pair<Digest, Digest>> sets;  ///< Of request and header list.
+    std::set<std::pair<Digest, Digest>> sets;  ///< Pairs of request and header list.
     std::uint64_t damaged = 0;
 };
 

@@ -21,14 +21,14 @@ struct PackedEntry {
     Digest key = {};
     std::string source;
     Arch arch = {};
-    std::uint64_t bytes = 0;  ///< Of the record.
+    std::uint64_t bytes = 0;  ///< Size of the record.
 };
 
 /// What was packed, unpacked or merged.
 struct PackReport {
     std::uint64_t entries = 0;
     std::uint64_t manifests = 0;
-    std::uint64_t bytes = 0;            ///< Of the pack file.
+    std::uint64_t bytes = 0;            ///< Size of the pack file.
     std::uint64_t skipped = 0;          ///< Records that don't verify.
     std::uint64_t untrusted = 0;        ///< Records that no trusted key has signed.
     std::uint64_t unsigned_merges = 0;  ///< Manifests that lost their signatures in a merge.
@@ -71,7 +71,7 @@ std::filesystem::path pack_for(const std::filesystem::path& pack, const Arch& ar
 [[nodiscard]] Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file,
                                         const Trust& trust = {});
 
-/// One pack of several, with all their header sets. Of two entries with one key, that of the first
+/// One pack of several, with all their header sets. If two entries have one key, that of the first
 /// pack is taken. Errors: as unpack() and pack().
 [[nodiscard]] Result<PackReport> merge_packs(std::span<const std::filesystem::path> packs,
                                              const std::filesystem::path& file,

@@ -22,7 +22,7 @@ struct RequestContext {
     Arch arch;
     std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
     bool is_asynchronous = false;
-    std::stop_token stop = {};  ///< Of an asynchronous request.
+    std::stop_token stop = {};  ///< For an asynchronous request.
     /// Whether other asynchronous requests wait for this one's answer; may be empty.
     std::function<bool()> is_followed = {};
 

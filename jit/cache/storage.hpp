@@ -111,7 +111,7 @@ private:
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;
     std::unique_ptr<RemoteTier> remote_;
-    WriteQueue writes_;  ///< Of what the remote cache answered. Last: it uses the tiers.
+    WriteQueue writes_;  ///< Writes answers of the remote cache. Last: it uses the tiers.
 };
 
 }  // namespace LODE_NAMESPACE::cache

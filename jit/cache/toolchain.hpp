@@ -20,7 +20,7 @@ namespace LODE_NAMESPACE::cache {
 /// A compiler as the cache's keys name it.
 struct KnownCompiler {
     CompilerProperties properties;
-    /// Of its files' contents; in a cache without a folder, of their stamps.
+    /// The digest of its files' contents; in a cache without a folder, of their stamps.
     std::string digest;
     bool is_settled = true;  ///< As long as the stamps are unchanged, the contents are too.
 

@@ -37,7 +37,7 @@ struct FileRecord {
 /// What a compilation may read. Everything else doesn't exist for it.
 struct ReadLimits {
     std::vector<std::string> folders;  ///< Absolute, without links.
-    std::uint64_t bytes = 0;           ///< Of all files together.
+    std::uint64_t bytes = 0;           ///< The most that is read from all files together.
 };
 
 /// What __TIME__ and __DATE__ are: always the same, an error in code and other characters in

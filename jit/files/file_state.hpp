@@ -22,7 +22,7 @@ struct FileStamp {
     std::uint64_t inode = 0;
     std::uint64_t size = 0;
     std::int64_t modified_ns = 0;
-    std::int64_t changed_ns = 0;  ///< Of the inode: programs can't set it.
+    std::int64_t changed_ns = 0;  ///< The last change of the inode: programs can't set it.
 
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
@@ -51,7 +51,7 @@ struct FileContent {
 
 /// The result of opening a path.
 struct FileOpening {
-    std::optional<FileContent> content;  ///< Of a regular file.
+    std::optional<FileContent> content;  ///< The content of a regular file.
     int error = 0;                       ///< errno if there is no content; 0 with content.
     bool is_irregular = false;           ///< Something exists there, but it isn't a regular file.
 };

@@ -55,7 +55,7 @@ private:
 /// The files that a set's paths lead to now, in the set's order; each path is looked at once.
 struct FilesNow {
     std::vector<FileStamp> headers;
-    std::vector<FileStamp> probes;  ///< Of probes for files.
+    std::vector<FileStamp> probes;  ///< Stamps of probed files.
 };
 
 /// The result of checking a part of a set: the headers in [first, last).

@@ -87,7 +87,7 @@ struct HeaderSet {
 /// A set for which an entry was made.
 struct KnownSet {
     HeaderSet set;
-    Digest list;  ///< Of set.key_list(), so that a hit needn't rebuild the list.
+    Digest list;  ///< The digest of set.key_list(), so that a hit needn't rebuild the list.
 
     friend bool operator==(const KnownSet&, const KnownSet&) = default;
 };

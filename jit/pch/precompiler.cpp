@@ -90,7 +90,7 @@ std::vector<std::string> PchPlan::flags() const {
     return {(is_new ? "--create-pch=" : "--use-pch=") + file.path,
             // Otherwise templates are instantiated in another order, and the code isn't the same.
             "--instantiate-templates-in-pch=false",
-            // It warns of #line even behind the head.
+            // It warns of #line even after the head.
             "--diag-suppress=20283"};
 }
 

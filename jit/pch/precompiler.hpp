@@ -45,10 +45,10 @@ struct PchPlan {
     cache::Key key;
     bool is_new = false;   ///< To be made.
     PchFile file;          ///< For NVRTC.
-    Descriptor open_file;  ///< Of one to be used.
-    /// Of one to be used: the answers that the head depends on, as if the compiler had asked now.
+    Descriptor open_file;  ///< The file, if it is to be used.
+    /// If it is to be used: the answers that the head depends on, as if the compiler had asked now.
     FileAccesses accesses;
-    // Of one to be made:
+    // If it is to be made:
     std::string program;
     std::string temporary;
     std::optional<cache::KeyLock> lock;

@@ -26,9 +26,9 @@ struct PathCondition {
     std::string path;
     FileAnswer::Kind kind = FileAnswer::Kind::absent;
     bool is_read = false;  ///< A file whose content counts.
-    FileStamp stamp;       ///< Of a file.
+    FileStamp stamp;       ///< For a file.
     bool is_settled = false;
-    Digest content;  ///< Of a file that was read.
+    Digest content;  ///< For a file that was read.
 
     friend bool operator==(const PathCondition&, const PathCondition&) = default;
 };
@@ -53,7 +53,7 @@ struct Conditions {
 /// A state in which a file's content was known.
 struct VerifiedState {
     FileStamp stamp;
-    std::string boot;  ///< The system's start: a file that nobody changed since then is intact.
+    std::string boot;  ///< The system's start: a file without a change since then is intact.
 
     friend bool operator==(const VerifiedState&, const VerifiedState&) = default;
 };

@@ -50,8 +50,8 @@ void put_delimited(Bytes& out, std::uint64_t field, std::span<const std::byte> v
 struct Field {
     std::uint64_t number = 0;
     WireType type = WireType::varint;
-    std::uint64_t value = 0;           ///< Of a varint.
-    std::span<const std::byte> bytes;  ///< Of a delimited field.
+    std::uint64_t value = 0;           ///< A varint's value.
+    std::span<const std::byte> bytes;  ///< A delimited field's bytes.
 
     [[nodiscard]] bool is(std::uint64_t wanted) const noexcept { return number == wanted; }
     [[nodiscard]] bool is_delimited() const noexcept { return type == WireType::delimited; }

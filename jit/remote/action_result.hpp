@@ -29,7 +29,7 @@ inline constexpr std::size_t most_action_files = 8;
 /// One file of an ActionResult.
 struct OutputFile {
     std::string path;  ///< Relative: digits, lower-case letters, '/' and '_'.
-    Digest digest;     ///< Of the content.
+    Digest digest;     ///< The content's digest.
     std::uint64_t size = 0;
     Bytes contents = {};  ///< Empty if it lies under the digest.
 

@@ -40,7 +40,7 @@ struct HttpStore::Transfer {
     const char* method = nullptr;  ///< nullptr for GET.
     std::span<const std::byte> sent;
     curl_slist* headers = nullptr;
-    std::size_t limit = 0;  ///< Of the answer.
+    std::size_t limit = 0;  ///< The most bytes of the answer.
 
     CURL* easy = nullptr;
     Bytes body = {};

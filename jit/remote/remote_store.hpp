@@ -44,7 +44,7 @@ public:
     RemoteStore(const RemoteStore&) = delete;
     RemoteStore& operator=(const RemoteStore&) = delete;
 
-    /// Blobs up to this size belong into an action instead of a place of their own.
+    /// Blobs up to this size belong in an action instead of a place of their own.
     [[nodiscard]] virtual std::size_t inline_limit() const noexcept = 0;
 
     /// The blobs of several names, in their order, in as few round trips as the server allows.
@@ -79,7 +79,7 @@ public:
 /// The parts of a URL that RemoteCacheOptions::check() accepts.
 struct RemoteUrl {
     std::string scheme;
-    std::string host;  ///< Of an IPv6 address with brackets.
+    std::string host;  ///< With brackets if it is an IPv6 address.
     int port = 0;
     std::string path;  ///< Without a slash at the end.
 };

@@ -172,7 +172,7 @@ private:
     bool has_ended_ = false;
     std::unique_ptr<std::thread> thread_;
 
-    // Of the thread alone:
+    // Only the thread uses these:
     std::optional<ProcessUse> use_;
     std::optional<Breaker::Clock::time_point> process_end_;  ///< When it was first seen.
 };

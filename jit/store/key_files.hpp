@@ -1,4 +1,4 @@
-// Files of keys: whom a cache trusts, and the key with which it signs.
+// Files of keys: the keys that a cache trusts, and the key with which it signs.
 //
 // A file of keys has lines and PEM blocks:
 //

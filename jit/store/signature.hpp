@@ -1,4 +1,4 @@
-// Signatures of records: who vouches for a record, wherever it comes from.
+// Signatures of records: which keys vouch for a record, wherever it comes from.
 //
 //   signed record = sealed file, signatures
 //   signatures    = magic "lodesign", version u32 = 1, count u32, count × (key id, 64 bytes)
@@ -111,8 +111,9 @@ inline constexpr std::uint32_t max_signatures = 16;
 [[nodiscard]] Bytes join_record(std::span<const std::byte> sealed,
                                 std::span<const Signature> signatures);
 
-/// The text that signatures of this record sign; empty if the bytes are too short for a seal. Who
-/// relies on a signature must also parse the sealed file, which compares it with its seal.
+/// The text that signatures of this record sign; empty if the bytes are too short for a seal. A
+/// caller that relies on a signature must also parse the sealed file, which compares it with its
+/// seal.
 [[nodiscard]] Bytes signed_text(const RecordKey& key, std::span<const std::byte> sealed);
 
 /// The record with one more signature, in place of an older one by the same key. Errors:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t largest_file = std::uint64_t{4} << 30;
 constexpr std::int64_t stamp_precision = 3600;
-/// Of what an NFS server may refuse because of what another client has done.
+/// How often a call is made that an NFS server may refuse because another client changed something.
 constexpr int most_attempts = 3;
 
 bool is_absence(int error_number) noexcept {
@@ -255,8 +255,8 @@ Status TrustedFolder::rename_to(const std::string& temporary, const std::string&
         if (!folder) return false;
         if (operations_->rename(folder_.get(), temporary, folder.get(), leaf_of(name)) == 0)
             return true;
-        // The reply may have been lost, and the failure that of a repetition. Nobody else takes the
-        // temporary file away, and its new name may seem absent for a while.
+        // The reply may have been lost, and the failure may be that of a repetition. No other
+        // process takes the temporary file away, and its new name may seem absent for a while.
         const int why = errno;
         if (is_gone(temporary)) return true;
         errno = why;

@@ -33,7 +33,7 @@ struct WriteQueue::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Item> items;  ///< The first one stays while it is written.
-    std::size_t bytes = 0;   ///< Of the items.
+    std::size_t bytes = 0;   ///< Size of the items.
     bool is_stopping = false;
     std::thread thread;
 

@@ -1,9 +1,9 @@
 // c = a * b for row-major float matrices: a is m x k, b is k x n, c is m x n.
 //
-// Launched with blocks of 16 x 16 threads, one per element of c:
-// grid = (ceil(n / 16), ceil(m / 16)). Each block walks along k in steps of 16 and keeps one tile
-// of a and one of b in shared memory, so it reads each element from global memory once instead of
-// 16 times (Best Practices Guide 9.2.2.2). Sizes that aren't multiples of 16 are padded with zeros.
+// Launched with blocks of 16 x 16 threads, one per element of c: grid = (ceil(n / 16), ceil(m /
+// 16)). Each block walks along k in steps of 16 and keeps one tile of a and one of b in shared
+// memory. So it reads each element from global memory once instead of 16 times (Best Practices
+// Guide 9.2.2.2). Sizes that aren't multiples of 16 are padded with zeros.
 constexpr int tile_size = 16;
 
 extern "C" __global__ void __launch_bounds__(tile_size* tile_size)

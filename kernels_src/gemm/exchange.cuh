@@ -5,15 +5,15 @@
 
 namespace {
 
-/// The workspace of blocks that share tiles: a word for each tile, zero before and after every
-/// launch, then for each part of k and each tile its sums, those of eight columns after the other,
-/// as the lanes of a warp have them.
+/// The workspace of blocks that share tiles: first a word for each tile, zero before and after
+/// every launch. The sums of each tile follow for each part of k: those of eight columns after the
+/// other, as the lanes of a warp have them.
 ///
 /// Each of the first `shares` blocks of a tile writes a share of its boxes. It waits for the other
 /// blocks' sums, but not forever: blocks needn't be resident together. A block that has waited long
 /// enough leaves its share to the last block that arrives. A tile's word counts the blocks that
-/// have left their sums (bits 0 to 7) and those that no longer read the word (bits 8 to 15), and
-/// has a bit for each share that is left to the last block.
+/// have left their sums (bits 0 to 7) and those that no longer read the word (bits 8 to 15). It has
+/// a bit for each share that is left to the last block.
 class Exchange {
 public:
     __device__ Exchange(void* workspace, const Work& work)
@@ -200,7 +200,7 @@ private:
     }
 
     unsigned* word_;
-    float* sums_;  // Of the first part.
+    float* sums_;  // The first part's.
     unsigned long long pitch_;
     unsigned parts_;
     unsigned part_;

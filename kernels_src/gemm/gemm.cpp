@@ -148,7 +148,7 @@ private:
         return {};
     }
     [[nodiscard]] Result<Maps> make_maps(const std::string& row, const WgmmaTile* tile) const {
-        constexpr std::uint32_t tcgen05_rows = 128;  // Of its boxes.
+        constexpr std::uint32_t tcgen05_rows = 128;  // Rows of its boxes.
         const auto& [m, n, k] = problem();
         const auto l2_fetch =
             tile != nullptr ? tile->l2_fetch(problem(), product_) : TensorL2Fetch::bytes_128;

@@ -28,7 +28,7 @@ namespace {
 using half_bits = unsigned short;
 
 #ifdef LODE_GEMM_FP8
-using element_bits = unsigned char;  // Of A and B.
+using element_bits = unsigned char;  // Elements of A and B.
 #else
 using element_bits = half_bits;
 #endif

@@ -119,7 +119,7 @@ struct Packed {
     }
 
     unsigned words[boxes][16];
-    unsigned row;  // Of the warp's first box.
+    unsigned row;  // Where the warp's first box begins.
     unsigned column;
 
     /// `origin` is that of the consumer's part.

@@ -25,7 +25,7 @@ struct Product {
     float scale = 1;
     /// LODE_GEMM_EPILOGUE, whose operand is a bias for each column; empty for none.
     std::string_view epilogue = {};
-    double (*activation)(double x) noexcept = nullptr;  ///< Of the epilogue.
+    double (*activation)(double x) noexcept = nullptr;  ///< The epilogue's.
 
     /// For the compilation of any row.
     [[nodiscard]] std::vector<Definition> definitions() const;
@@ -79,8 +79,8 @@ struct WgmmaTile {
     [[nodiscard]] LaunchShape shape(const Problem& problem,
                                     const VariantDeviceProperties& properties,
                                     const Product& product) const;
-    /// Of the maps of A and B: 256 bytes where a C that exceeds A, B and the L2 cache keeps rows of
-    /// them from staying there, and no blocks of a cluster share them.
+    /// How the maps of A and B fetch into L2: 256 bytes where a C that exceeds A, B and the L2
+    /// cache keeps rows of them from staying there, and no blocks of a cluster share them.
     [[nodiscard]] TensorL2Fetch l2_fetch(const Problem& problem,
                                          const Product& product) const noexcept;
     /// About how many cycles a block needs for a tile.

@@ -213,7 +213,7 @@ std::uint32_t WgmmaTile::resident_clusters(
     const VariantDeviceProperties& properties) const noexcept {
     const auto multiprocessors =
         static_cast<std::uint32_t>(std::max(properties.multiprocessors, 1));
-    // Of four blocks, 132 multiprocessors hold 30 clusters at a time.
+    // 132 multiprocessors hold 30 clusters of four blocks at a time.
     const auto usable = cluster() > 2 ? multiprocessors * 91 / 100 : multiprocessors;
     return std::max(usable / cluster(), 1U);
 }

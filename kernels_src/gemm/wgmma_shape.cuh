@@ -57,16 +57,16 @@ namespace {
 constexpr unsigned group_size = 128;
 constexpr unsigned consumers = LODE_GEMM_CONSUMERS;
 constexpr unsigned threads = group_size * (1 + consumers);
-constexpr unsigned blocks = LODE_GEMM_ROWS / 64;  // Of 64 rows in a consumer.
+constexpr unsigned blocks = LODE_GEMM_ROWS / 64;  // Blocks of 64 rows in a consumer.
 constexpr unsigned tile_m = LODE_GEMM_ROWS * consumers;
 constexpr unsigned tile_n = LODE_GEMM_COLUMNS;
 constexpr unsigned cluster_m = LODE_GEMM_CLUSTER_M;
 constexpr unsigned cluster_n = LODE_GEMM_CLUSTER_N;
 constexpr unsigned cluster = cluster_m * cluster_n;
 constexpr bool split_k = LODE_GEMM_SPLIT_K != 0;
-constexpr unsigned most_split_tiles = 96;  // Of C if blocks share tiles.
+constexpr unsigned most_split_tiles = 96;  // Tiles of C if blocks share tiles.
 constexpr unsigned stages = LODE_GEMM_STAGES;
-constexpr unsigned row_bytes = 128;  // Of a swizzled row.
+constexpr unsigned row_bytes = 128;  // Bytes of a swizzled row.
 constexpr unsigned step = row_bytes / element_bytes;
 constexpr unsigned products = row_bytes / 32;  // In a step.
 constexpr unsigned block_bytes = 64 * row_bytes;
@@ -74,7 +74,7 @@ constexpr unsigned a_bytes = tile_m * row_bytes;
 constexpr unsigned b_bytes = tile_n * row_bytes;
 constexpr unsigned stage_bytes = a_bytes + b_bytes;
 constexpr unsigned ring_alignment = 1024;  // The swizzle pattern repeats after 8 rows.
-constexpr unsigned box_columns = 64;       // Of C.
+constexpr unsigned box_columns = 64;       // Columns of C in a box.
 constexpr unsigned box_rows = 16;
 constexpr unsigned box_bytes = box_rows * row_bytes;
 constexpr unsigned warp_boxes = LODE_GEMM_BOXES;
@@ -102,8 +102,8 @@ struct Work {
     unsigned rank_n = blockIdx.x % cluster / cluster_m;
     unsigned clusters_m;
     unsigned clusters_n;
-    unsigned tiles;      // Of the clusters together.
-    unsigned parts = 1;  // Of k.
+    unsigned tiles;      // Tiles of all clusters together.
+    unsigned parts = 1;  // Parts of k.
     unsigned part = 0;   // The block's.
     unsigned first_tile = blockIdx.x / cluster;
     unsigned tile_stride = gridDim.x / cluster;

@@ -20,7 +20,7 @@
 namespace {
 
 constexpr unsigned threads = 1024;
-constexpr unsigned loads = 3;       // Of 16 bytes, for each thread at a time, twice in flight.
+constexpr unsigned loads = 3;       // 16 bytes each, for a thread at a time, twice in flight.
 constexpr unsigned slow_loads = 2;  // In a round.
 constexpr unsigned values_per_round = 4 * slow_loads;
 constexpr unsigned most_fields = 8;
@@ -38,7 +38,7 @@ struct Layout {
     unsigned bits;
     unsigned full;  ///< A field with all bits set.
     unsigned half;
-    unsigned reciprocal;  ///< Of the fields: exact for less than 2^28 bins.
+    unsigned reciprocal;  ///< The reciprocal of the fields: exact for less than 2^28 bins.
 
     __device__ Layout(unsigned bin_count, unsigned word_count)
         : bins(bin_count),
@@ -240,7 +240,7 @@ __device__ unsigned sum_over_block(unsigned value) {
     return sum;
 }
 
-/// Reads what nobody reads again.
+/// Reads what isn't read again.
 __device__ uint4 load_once(const uint4* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     uint4 v;
@@ -256,7 +256,7 @@ __device__ uint4 load_once(const uint4* from) {
 /// The values of a block, as vectors.
 struct Share {
     const uint4* values;
-    unsigned long long vectors;  ///< Of all blocks.
+    unsigned long long vectors;  ///< Vectors of all blocks.
 
     /// Vector `index` of this thread; past the end it has no bins.
     __device__ uint4 operator[](unsigned long long index) const {

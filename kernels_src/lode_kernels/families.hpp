@@ -55,7 +55,7 @@ private:
 /// A family with everything needed to run it.
 struct FamilyEntry {
     KernelFamily family;
-    std::string_view folder;              ///< Of the sources, under kernels_src.
+    std::string_view folder;              ///< Where the sources are, under kernels_src.
     std::string_view extents;             ///< What x, y and z of a Problem mean, e.g. "m, n, k".
     std::vector<Problem> test_problems;   ///< Small and awkward sizes; every row handles some.
     std::vector<Problem> bench_problems;  ///< Large ones.

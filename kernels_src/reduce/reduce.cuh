@@ -30,7 +30,7 @@ __device__ inline element sum_of(const Vector& vector) {
     return sum;
 }
 
-/// Reads what nobody reads again. Without L2::256B, which costs a sum 8 % on an H200.
+/// Reads what isn't read again. Without L2::256B, which costs a sum 8 % on an H200.
 __device__ inline Vector load_once(const element* from) {
     uint4 bits;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

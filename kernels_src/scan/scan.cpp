@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t bulk_threads = 512;       // As in scan_sm90.cu.
 constexpr std::uint32_t bulk_tile_bytes = 65536;  // As in scan_sm90.cu.
 constexpr std::uint32_t bulk_shared_bytes = 3 * bulk_tile_bytes;
-constexpr std::uint32_t least_tile_bytes = 8192;  // Of the smallest tile.
+constexpr std::uint32_t least_tile_bytes = 8192;  // Bytes of the smallest tile.
 constexpr std::uint64_t first_word = 2;           // As in scan.cuh.
 
 template <class Element>

@@ -6,7 +6,7 @@ namespace {
 
 // The sum of everything before tile `t`, in all threads that call it: the ways to wait.
 
-/// All tiles at once, by the whole block: nobody waits for a sum of sums, so there is no chain.
+/// All tiles at once, by the whole block: no tile waits for a sum of sums, so there is no chain.
 /// For as many tiles as run at a time.
 template <unsigned warps>
 struct WholeLookBack {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned threads = 512;
 constexpr unsigned warps = threads / 32;
-constexpr unsigned rows = 8;  // Of each warp in a tile.
+constexpr unsigned rows = 8;  // Rows of each warp in a tile.
 constexpr unsigned tile = warps * rows * row_size;
 constexpr unsigned stages = 3;  // One to finish, one to sum, one being copied.
 

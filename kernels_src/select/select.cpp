@@ -165,7 +165,7 @@ private:
            DeviceBuffer<unsigned long long> state)
         : Workload(problem),
           partitions_(partitions),
-          // A selection leaves what is behind it untouched.
+          // A selection leaves what is after it untouched.
           expected_(elements.size(), poison_value),
           from_(std::move(from)),
           to_(std::move(to)),

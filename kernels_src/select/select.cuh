@@ -1,10 +1,12 @@
 // Shared by the rows of the selection: the predicate, and the words through which tiles exchange
 // their numbers of selected elements.
 //
-// Definitions of a row: SELECT_ELEMENT (int, float, long long …), SELECT_THREADS and SELECT_ITEMS
-// (of a block and of a thread), SELECT_PARTITION (1 if the other elements are written as well, from
-// the end on), and SELECT_PREDICATE, an expression of the element x that may be the user's. Without
-// the first four, a selection of int.
+// Definitions of a row; without the first four, a selection of int:
+//
+//     SELECT_ELEMENT                  int, float, long long …
+//     SELECT_THREADS, SELECT_ITEMS    of a block and of a thread
+//     SELECT_PARTITION                1 if the other elements are written as well, from the end on
+//     SELECT_PREDICATE                an expression of the element x that may be the user's
 //
 // The state holds a word of a ticket and an epoch, a word that counts finished blocks, and one word
 // for each tile: a number, the epoch and a flag. The epoch distinguishes the words of a launch from
@@ -36,12 +38,12 @@ constexpr unsigned tile = warps * share;
 constexpr unsigned full_warp = 0xffffffffU;
 
 constexpr unsigned not_yet = 0;
-constexpr unsigned aggregate = 1;  // Of the tile alone.
+constexpr unsigned aggregate = 1;  // The tile's own number.
 constexpr unsigned prefix = 2;     // Up to the tile's end.
 constexpr unsigned epoch_bits = 16;
 constexpr unsigned epoch_mask = (1U << epoch_bits) - 1;
 constexpr unsigned flag_bits = 2;
-constexpr unsigned first_word = 2;  // Of the state, of tile 0.
+constexpr unsigned first_word = 2;  // Tile 0's word in the state.
 
 __device__ inline bool is_selected(const Element x) {
     return SELECT_PREDICATE;
@@ -57,7 +59,7 @@ __device__ inline Ticket take_ticket(word* state) {
     return {static_cast<unsigned>(both), static_cast<unsigned>(both >> 32)};
 }
 
-/// For whoever knows that no more tickets are taken in this launch.
+/// For a caller that knows that no more tickets are taken in this launch.
 __device__ inline void start_next_epoch(word* state, unsigned epoch) {
     atomicExch(state, static_cast<word>((epoch + 1) & epoch_mask) << 32);
 }
@@ -98,7 +100,7 @@ __device__ unsigned place_of(unsigned i) {
 }
 
 /// Puts the selected elements of this warp's share in front, in their order, and, if it partitions,
-/// the others behind them in reverse order. Places from `valid` on have no elements. Returns the
+/// the others after them in reverse order. Places from `valid` on have no elements. Returns the
 /// number of selected elements. `staged` may be where the elements were.
 template <unsigned width>
 __device__ unsigned compact(const Element (&elements)[items], unsigned valid, Element* staged) {

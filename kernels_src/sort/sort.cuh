@@ -90,7 +90,7 @@ __device__ inline unsigned peers_of(unsigned digit, unsigned minus_one) {
     unsigned peers = full_warp;
 #pragma unroll
     for (unsigned bit = 1; bit < digits; bit *= 4) {
-        // Of two bits at once, so that three operands make one instruction.
+        // Two bits at once, so that three operands make one instruction.
         asm volatile(
             "{\n"
             ".reg .pred set;\n"
@@ -253,15 +253,14 @@ __device__ unsigned get_rank(const unsigned (&ranks)[size], unsigned i) {
     return i % 2 == 0 ? ranks[i / 2] & 0xffffU : ranks[i / 2] >> 16;
 }
 
-/// Of the digit threadIdx.x, for the first 256 threads.
+/// What a tile has of the digit threadIdx.x, for the first 256 threads.
 struct InTile {
     unsigned count;      ///< The tile's keys.
     unsigned exclusive;  ///< The tile's keys of lower digits.
 };
 
 /// Replaces the counts of the warps by the positions in the tile at which they start. All threads
-/// call it; a barrier must be before and is behind it. Publishes the tile's counts if `word`, this
-/// thread's, isn't null.
+/// call it, between two barriers. Publishes the tile's counts if `word`, this thread's, isn't null.
 template <class T>
 __device__ InTile place_digits(typename T::Counter (&counts)[T::warps][digits], unsigned* totals,
                                typename T::Word* word) {
@@ -289,7 +288,7 @@ __device__ InTile place_digits(typename T::Counter (&counts)[T::warps][digits], 
 }
 
 /// Finds where each digit's first key of tile t goes, minus its position in the tile, and publishes
-/// where the next tile's go. All threads call it; a barrier must be behind it.
+/// where the next tile's go. All threads call it, before a barrier.
 template <class T>
 __device__ void find_bases(const PassArguments<typename T::Bits, typename T::Word>& a,
                            typename T::Word* base, typename T::Word* totals, unsigned t,
@@ -468,7 +467,7 @@ __device__ void count_digits_by_lane(const typename Order<Key>::Bits* __restrict
                                      unsigned long long n, unsigned* bins) {
     using Bits = typename Order<Key>::Bits;
     constexpr unsigned passes = sizeof(Bits);
-    constexpr unsigned lanes = 128 / passes;  // Of 4 or 8 passes.
+    constexpr unsigned lanes = 128 / passes;  // Lanes with bins of their own, for 4 or 8 passes.
     constexpr unsigned all_bins = passes * digits;
     for (unsigned i = threadIdx.x; i < all_bins * lanes; i += threads)
         bins[i] = 0;

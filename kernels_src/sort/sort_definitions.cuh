@@ -1,8 +1,12 @@
-// The types of a row's kernels. The row's definitions: SORT_KEY (int, float or long long),
-// SORT_VALUES (whether each key has a value of 32 bits), SORT_WORD (unsigned for less than 2^30
-// keys, else unsigned long long), SORT_THREADS and SORT_ITEMS (of a block and of a thread),
-// SORT_BLOCKS (that share a multiprocessor), SORT_SHARED_BYTES (the dynamic shared memory of
-// sort_pass), SORT_REUSES_ARRIVED and SORT_TAKES_LATE (see Tiling). Without any, keys of 32 bits.
+// The types of a row's kernels, by the row's definitions. Without any, keys of 32 bits.
+//
+//     SORT_KEY                      int, float or long long
+//     SORT_VALUES                   whether each key has a value of 32 bits
+//     SORT_WORD                     unsigned for less than 2^30 keys, else unsigned long long
+//     SORT_THREADS, SORT_ITEMS      of a block and of a thread
+//     SORT_BLOCKS                   that share a multiprocessor
+//     SORT_SHARED_BYTES             dynamic shared memory of sort_pass
+//     SORT_REUSES_ARRIVED, SORT_TAKES_LATE   see Tiling
 #pragma once
 
 #include "sort.cuh"

@@ -4,7 +4,7 @@ namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
 
-/// Reads what nobody reads again.
+/// Reads what isn't read again.
 __device__ float load_once(const float* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     float v = 0;

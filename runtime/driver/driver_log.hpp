@@ -22,7 +22,7 @@ public:
     /// Asks the driver for its lines; succeeds without doing anything if the driver has no log.
     /// `table` must outlive this object.
     [[nodiscard]] CUresult listen(const DriverTable& table);
-    /// Ends that; succeeds without a call in a forked child, or if the driver has no log.
+    /// Stops listening; succeeds without a call in a forked child, or if the driver has no log.
     [[nodiscard]] CUresult close() noexcept;
 
     /// What the driver has said on this thread about the last failed call if that was `call`:

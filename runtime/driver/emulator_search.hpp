@@ -25,7 +25,7 @@ std::vector<LibraryPlace> emulator_places();
 /// returns its full length.
 using TakeEmulatorReport = std::size_t(char* text, std::size_t room);
 
-/// The emulator's lode_emulator_set_print: `print` receives what kernels print; null ends that if
+/// The emulator's lode_emulator_set_print: `print` receives what kernels print; null stops that if
 /// `user` is the current one.
 using SetEmulatorPrint = void(void (*print)(void* user, const char* text, std::size_t length),
                               void* user);
@@ -33,7 +33,7 @@ using SetEmulatorPrint = void(void (*print)(void* user, const char* text, std::s
 /// Receives PTX with line information.
 using TakeEmulatorLines = void(void* to, const char* ptx, std::size_t length);
 /// The emulator's lode_emulator_set_lines: `hook` gives the lines of a CUlibrary when they are
-/// needed; null ends that.
+/// needed; null stops that.
 using SetEmulatorLines = int(void* library,
                              void (*hook)(void* user, TakeEmulatorLines* take, void* to),
                              void* user);

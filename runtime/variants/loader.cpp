@@ -111,7 +111,7 @@ struct VariantLoader::State {
 
     /// Warns once if LODE_FORCE_VARIANT names families and this loader has loaded none of them: the
     /// name may be misspelt, or belong to another library.
-    void tell_unmatched_families(const KernelFamily& family) {
+    void warn_of_unmatched_families(const KernelFamily& family) {
         const auto forced = forced_rows(environment("LODE_FORCE_VARIANT").value_or(""));
         if (!forced || forced->empty()) return;
         const std::lock_guard guard(mutex);
@@ -119,8 +119,8 @@ struct VariantLoader::State {
         const auto is_loaded = [&](const ForcedRow& row) {
             return loaded_families.contains(row.family);
         };
-        if (told_unmatched || std::ranges::any_of(*forced, is_loaded)) return;
-        told_unmatched = true;
+        if (warned_of_unmatched || std::ranges::any_of(*forced, is_loaded)) return;
+        warned_of_unmatched = true;
         std::set<std::string> names;
         for (const auto& row : *forced)
             names.insert(row.family);
@@ -135,7 +135,7 @@ struct VariantLoader::State {
 
     std::mutex mutex;  ///< Guards the members below.
     std::set<std::string> loaded_families;
-    bool told_unmatched = false;
+    bool warned_of_unmatched = false;
 };
 
 VariantLoader::VariantLoader(const Runtime& runtime, Device device, Log log, TunedChoices choices)
@@ -198,7 +198,7 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                           const VariantOptions& options) const {
     LODE_TRY(check_family(family));
     LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
-    if (options.forced.empty()) state_->tell_unmatched_families(family);
+    if (options.forced.empty()) state_->warn_of_unmatched_families(family);
     std::vector<UntypedKernel> kernels;
     const auto try_row = [&](const VariantRow& row) -> Status {
         LODE_TRY_ASSIGN(kernels, load_row(family, row, options));

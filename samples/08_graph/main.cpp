@@ -1,5 +1,5 @@
-// Captures twenty launches of a small kernel into a graph, launches the graph 100 times, changes
-// one of its nodes, and compares the time with that of the same launches on a stream.
+// Captures twenty launches of a small kernel into a graph, launches the graph 100 times and changes
+// one of its nodes. Compares the time with that of the same launches on a stream.
 #include "samples/support/sample.hpp"
 
 #include <lode/lode.hpp>

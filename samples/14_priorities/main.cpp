@@ -1,4 +1,4 @@
-// A short kernel behind a long one: on a stream of the same priority it waits for free
+// A short kernel after a long one: on a stream of the same priority it waits for free
 // multiprocessors; on an urgent stream its blocks go first.
 #include "samples/support/sample.hpp"
 

@@ -13,7 +13,7 @@ from ctypes import byref, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_uint
 
 class Options(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("driver", c_char_p), ("emulator", c_int32),
-                ("emulator_fallback", c_int32)]  # The members behind these keep their defaults.
+                ("emulator_fallback", c_int32)]  # The members after these keep their defaults.
 
 
 class Error(ctypes.Structure):

@@ -176,7 +176,7 @@ private:
         lode::unwrap(kernel->launch(stream_, shape, pointers));
     }
 
-    /// Gives a buffer's memory up without freeing it.
+    /// Gives up a buffer's memory without freeing it.
     void leak(const std::string& name) {
         auto& memory = buffers_.at(name);
         if (memory.device) {

@@ -174,7 +174,7 @@ void Oracle::step(std::uint64_t number) {
     if (dice.percent(8)) wait_for_tick();
     Project& project = projects_[dice.below(projects)];
     if (dice.percent(20)) change_project(project, dice);
-    // The same head with something else behind it: what a precompiled header is for.
+    // The same head with another rest: what a precompiled header is for.
     if (plan_.precompiles && dice.percent(60)) change_tail(project, dice);
     Process& process = processes_[dice.below(slots)];
     const bool disturb = dice.percent(30);

@@ -28,7 +28,7 @@ struct Plan {
     std::uint64_t seed = 1;
     std::uint64_t steps = 500;
     bool nvrtc = false;            ///< Use NVRTC instead of FakeNvrtc.
-    WorkerOptions workers = {};    ///< Of the caches, with NVRTC; the judge has none.
+    WorkerOptions workers = {};    ///< Options of the caches, with NVRTC; the judge has none.
     bool precompiles = false;      ///< Workers use precompiled headers, however small.
     std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
@@ -79,7 +79,7 @@ private:
         std::unique_ptr<CachedCompiler> compiler;
     };
 
-    /// Of the compiler's files.
+    /// The version of each of the compiler's files.
     using CompilerVersions = std::array<std::size_t, std::size(FakeNvrtc::file_names)>;
 
     void step(std::uint64_t number);

@@ -151,7 +151,7 @@ void Oracle::change_tail(Project& project, Dice& dice) {
 
 }  // namespace lode::oracle
 
-// Instead of the C library's, for everything in this program.
+// Replaces the C library's time() in this program.
 std::time_t time(std::time_t* timer) noexcept {
     const std::time_t now = lode::oracle::clock_now;
     if (timer != nullptr) *timer = now;

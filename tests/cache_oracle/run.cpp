@@ -3,10 +3,9 @@
 //                     [--compiler fake|nvrtc|workers|precompiled] [--folder F] [--only A,B,…]
 //                     [--least-hits PERCENT] [--least-uses N] [--verbose]
 // Runs N steps in J processes with the seeds S, S+1, …, and prints a summary. Exits with 1 if an
-// answer was wrong, too few requests hit, or precompiled headers were used too few times
-// where they work. A failure
-// names its seed and step; the same command line reproduces it as far as the file system's clock
-// allows.
+// answer was wrong, too few requests hit, or precompiled headers were used too few times where they
+// work. A failure names its seed and step; the same command line reproduces it as far as the file
+// system's clock allows.
 #include "base/file.hpp"
 #include "tests/cache_oracle/oracle.hpp"
 #include "tests/support/can_precompile.hpp"
@@ -33,7 +32,7 @@ struct Arguments {
     Plan plan;
     std::uint64_t jobs = 1;
     double least_hits = 99;
-    std::uint64_t least_uses = 0;  ///< Of precompiled headers, in each process.
+    std::uint64_t least_uses = 0;  ///< The least uses of precompiled headers, in each process.
     int replays = 60;
     std::set<std::uint64_t> only;  ///< Steps to run; empty for all.
 };

@@ -90,9 +90,8 @@ constexpr const char* sources[] = {
     "template <class T> __global__ void named(T* x) { x[0] = T(1) / x[1]; }\n"
     "template __global__ void named<float>(float*);\n"};
 
-/// Flags that some NVRTC knows. One that another doesn't is refused, which is part of a sequence
-/// too.
-// Not --split-compile: with it, NVRTC gives one of too many codes in a new process, too.
+/// Flags that some NVRTC knows. Another one may refuse them, which is part of a sequence too.
+// Without --split-compile: NVRTC gives one of too many codes for it in a new process, too.
 constexpr const char* flags[] = {"--restrict",
                                  "--Ofast-compile=min",
                                  "--Ofast-compile=max",
@@ -131,7 +130,7 @@ constexpr const char* flags[] = {"--restrict",
                                  "--frandom-seed=7",
                                  "--bogus"};
 
-struct Request {
+struct RandomRequest {
     std::uint64_t seed = 0;  ///< What it is made from.
     std::size_t source = 0;
     Arch arch = Arch({9, 0});
@@ -149,9 +148,9 @@ struct Request {
     }
 };
 
-Request random_request(std::uint64_t seed, std::span<const ComputeCapability> supported) {
+RandomRequest random_request(std::uint64_t seed, std::span<const ComputeCapability> supported) {
     Dice dice(seed);
-    Request request;
+    RandomRequest request;
     request.seed = seed;
     request.source = dice.below(std::size(sources));
     const auto& some = dice.pick(supported);
@@ -276,7 +275,7 @@ std::vector<std::string> in_process(
 }
 
 /// What NVRTC gives by itself, without any of lode's ways around it.
-std::string result_of(const NvrtcLibrary& nvrtc, const Request& request) {
+std::string result_of(const NvrtcLibrary& nvrtc, const RandomRequest& request) {
     CompileFiles files;  // As through the cache: lode's headers are in folders.
     return digest_of(compile_with(
         nvrtc, {request.code(), request.arch, request.options, request.names}, {.files = &files}));
@@ -288,7 +287,7 @@ public:
     /// Whether a new process gives this result. For some requests, NVRTC gives one of several
     /// codes, by where the system has put its memory: a result is wrong if many processes don't
     /// give it.
-    bool allows(const Request& request, const std::string& result) {
+    bool allows(const RandomRequest& request, const std::string& result) {
         auto& allowed = known_[request.seed];
         for (int tries = allowed.empty() ? 0 : 1; !allowed.contains(result); ++tries) {
             if (tries == many) return false;
@@ -296,7 +295,9 @@ public:
         }
         return true;
     }
-    const std::set<std::string>& known(const Request& request) { return known_[request.seed]; }
+    const std::set<std::string>& known(const RandomRequest& request) {
+        return known_[request.seed];
+    }
     [[nodiscard]] std::size_t count() const { return known_.size(); }
 
 private:
@@ -305,7 +306,7 @@ private:
     /// A new program: a fork has its parent's addresses. A thread's heap begins at a multiple of
     /// its size, so addresses differ between programs only where all threads share the process's
     /// heap.
-    [[nodiscard]] std::string one_result(const Request& request, bool scattered) const {
+    [[nodiscard]] std::string one_result(const RandomRequest& request, bool scattered) const {
         const auto command = fmt::format(
             "{}'{}' --request {}", scattered ? "GLIBC_TUNABLES=glibc.malloc.arena_max=1 " : "",
             program_, request.seed);
@@ -323,7 +324,7 @@ private:
     std::map<std::uint64_t, std::set<std::string>> known_;
 };
 
-std::vector<std::string> results(std::span<const Request> sequence, WorkerPolicy policy) {
+std::vector<std::string> results(std::span<const RandomRequest> sequence, WorkerPolicy policy) {
     return in_process([&](const auto& give) {
         CacheOptions options;
         options.mode = CacheMode::off;
@@ -352,7 +353,8 @@ struct Plan {
 constexpr const char* policy_names[] = {"automatic", "never", "always"};
 
 /// Prints the shortest sequence that gives `index` another result.
-void explain(std::vector<Request> sequence, std::size_t index, WorkerPolicy policy, Judge& judge) {
+void explain(std::vector<RandomRequest> sequence, std::size_t index, WorkerPolicy policy,
+             Judge& judge) {
     sequence.resize(index + 1);
     for (std::size_t i = 0; i + 1 < sequence.size();) {
         auto fewer = sequence;
@@ -392,7 +394,7 @@ int run(const Plan& plan) {
     for (std::uint64_t step = 1; compilations < plan.compilations; ++step) {
         Dice dice(seed_of_step(plan.seed, step));
         // Few kinds of requests, so that the judge knows most of them.
-        std::vector<Request> sequence;
+        std::vector<RandomRequest> sequence;
         for (std::size_t i = 0; i < plan.length; ++i) {
             const auto kind = 1'000'000 + dice.below(plan.compilations / 4 + 16);
             sequence.push_back(random_request(seed_of_step(plan.seed, kind), supported));

@@ -30,7 +30,7 @@ public:
 
     /// Makes one random change and describes it, with paths relative to the root.
     std::string change(Dice& dice);
-    /// Changes the constant behind the head of a source file in Dialect::head.
+    /// Changes the constant after the head of a source file in Dialect::head.
     void change_tail(const std::filesystem::path& source, Dice& dice);
     /// A source text in Dialect::head with another constant.
     [[nodiscard]] static std::string with_tail(const std::string& text, Dice& dice);
@@ -38,7 +38,7 @@ public:
     /// A random text for a header; source_text() gives one for a source.
     [[nodiscard]] std::string header_text(Dice& dice) const;
     [[nodiscard]] std::string source_text(Dice& dice) const;
-    /// Adds definitions of which texts may make the time.
+    /// Adds definitions from which texts may build the time.
     static void define_time(std::vector<Definition>& definitions, Dice& dice);
     /// A random name under which a header may be included.
     [[nodiscard]] std::string include_name(Dice& dice) const;

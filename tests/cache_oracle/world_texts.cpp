@@ -22,7 +22,7 @@ constexpr const char* kernel = R"(#ifndef BODY
 extern "C" __global__ void kernel(unsigned* out) { *out = tail * 31 + EXTRA; }
 #endif
 )";
-/// The constant behind the head of a source follows it, up to the end of the line.
+/// The constant after the head of a source follows it, up to the end of the line.
 constexpr std::string_view tail_mark = "constexpr unsigned tail = ";
 
 }  // namespace

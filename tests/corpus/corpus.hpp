@@ -23,7 +23,7 @@ struct Shape {
 /// The kernel parameters of one launch, laid out by the ABI's rules.
 class Arguments {
 public:
-    /// Not inlined, as GCC 12 then warns of writes behind the end in some sequences of types.
+    /// Not inlined, as GCC 12 then warns of writes past the end in some sequences of types.
     template <class T>
     [[gnu::noinline]] Arguments& add(const T& value) {
         const std::size_t at = (bytes_.size() + alignof(T) - 1) / alignof(T) * alignof(T);

@@ -20,7 +20,7 @@ GET_POINTER.argtypes = [ctypes.py_object, ctypes.c_char_p]
 GET_POINTER.restype = ctypes.c_void_p
 
 
-LODE = None  # Loaded behind the frameworks, which bring libraries of their own.
+LODE = None  # Loaded after the frameworks, which bring libraries of their own.
 
 
 def load_lode():

@@ -1,6 +1,7 @@
 // Checks what the documents say about the code.
 #include "base/file.hpp"
 #include "jit/nvcc_flags.hpp"
+#include "tests/support/text.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/base/error.hpp>
@@ -17,16 +18,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+using lode::test::contains;
+
 namespace {
 
 const std::filesystem::path root = LODE_SOURCE_DIR;
 
 std::string read(const std::filesystem::path& name) {
     return lode::read_text(root / name).value();
-}
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
 }
 
 std::vector<std::filesystem::path> documents() {

@@ -76,7 +76,7 @@ private:
     std::atomic<bool> is_on_ = false;
 };
 
-/// Of the allocations of this thread; nullptr in other threads.
+/// Counts the allocations of this thread; nullptr in other threads.
 constinit thread_local Counter* allocations = nullptr;
 
 /// Hands over the calls of this thread; returns the descriptor that they come through, or -1.

@@ -20,8 +20,8 @@ struct SystemFault {
 /// What happened in a run.
 struct FaultRun {
     bool is_possible = false;  ///< Whether the system lets a process intercept its own calls.
-    std::uint64_t calls = 0;   ///< Of the kind, while faults were on.
-    std::uint64_t failed = 0;  ///< Of these.
+    std::uint64_t calls = 0;   ///< Calls of the kind, while faults were on.
+    std::uint64_t failed = 0;  ///< How many of these failed.
 };
 
 /// Runs `work` in a new thread, and switches faults on and off as it says; they are off at first.

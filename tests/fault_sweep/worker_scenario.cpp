@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds time_limit{400};
 constexpr std::uint64_t memory_limit = std::uint64_t{160} << 20;
-/// Of compilations that should need less.
+/// Limits of compilations that should need less.
 constexpr CompileLimits enough{.time = std::chrono::seconds(20),
                                .memory_bytes = std::uint64_t{1} << 30};
 /// For the start of a worker, its end and the noise of a busy machine.

@@ -23,8 +23,8 @@ constexpr std::string_view good_ptx =
     ".visible .entry wants(.param .u64 p, .param .u32 n, .param .align 8 .b8 s[24])\n"
     ".maxntid 64, 1, 1\n{\n.shared .align 8 .b8 m[64];\nbar.sync 0;\nret;\n}\n"
     ".visible .entry refused()\n{\n.reg .b32 %r<4>;\nwmma.nothing.f32 %r1, %r2;\nret;\n}\n";
-/// A header of 16 bytes with nothing behind it. A driver trusts the size in a header, so that no
-/// image may end before it.
+/// A header of 16 bytes with nothing after it. A driver trusts the size in a header, so no image
+/// may end before it.
 constexpr std::string_view empty_fat_binary(
     "\x50\xed\x55\xba\x01\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00", 16);
 constexpr std::string_view images[] = {

@@ -62,7 +62,7 @@ TEST_CASE("lost: waiting after each launch identifies the failed kernel") {
     CHECK(run_child("child: culprit by waiting") == 0);
 }
 
-TEST_CASE("lost: a host function behind the failed kernel doesn't run, and is destroyed") {
+TEST_CASE("lost: a host function after the failed kernel doesn't run, and is destroyed") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: host function") == 0);
 }

@@ -50,9 +50,9 @@ struct TextureCase {
     ArrayExtent extent;
     unsigned levels = 1;
     TextureCall call = TextureCall::fetch;
-    unsigned component = 0;  ///< That a gather reads.
+    unsigned component = 0;  ///< The component that a gather reads.
     TextureOptions options;
-    std::vector<std::uint8_t> bytes;  ///< Of all levels.
+    std::vector<std::uint8_t> bytes;  ///< Bytes of all levels.
     std::vector<TexturePlace> places;
 };
 

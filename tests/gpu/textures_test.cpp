@@ -1,5 +1,6 @@
 // Arrays, textures and surfaces through lode, on a GPU or on the software device.
 #include "tests/gpu/support.hpp"
+#include "tests/support/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,10 +39,6 @@ std::vector<float> fetched(const Device& device, const Texture& texture, const s
     require(kernel.launch(stream, shape, texture, from, to));
     require(stream.sync());
     return require(to.to_vector());
-}
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
 }
 
 TextureOptions linear_options() {

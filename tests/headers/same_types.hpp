@@ -1,4 +1,4 @@
-// Included behind both lode's headers and cuda.h: lode's handle types are the driver's.
+// Included after both lode's headers and cuda.h: lode's handle types are the driver's.
 #include <type_traits>
 
 static_assert(std::is_same_v<lode::NativeDevice, CUdevice>);

@@ -30,7 +30,7 @@
 namespace lode::test::hostile {
 namespace {
 
-/// The end of a process that shouldn't exist; nobody waits for it.
+/// The end of a process that shouldn't exist and isn't waited for.
 bool be_a_child(long pid) {
     if (pid == 0) {
         ::setsid();

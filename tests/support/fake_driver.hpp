@@ -43,8 +43,8 @@ struct FakeLaunch {
     unsigned shared_bytes = 0;
     CUstream stream = nullptr;
     std::vector<std::vector<std::byte>> arguments;  ///< One value per parameter.
-    std::vector<CUlaunchAttribute> attributes;      ///< Of cuLaunchKernelEx.
-    std::size_t context_depth = 0;                  ///< Of the launching thread's stack.
+    std::vector<CUlaunchAttribute> attributes;      ///< Attributes of cuLaunchKernelEx.
+    std::size_t context_depth = 0;                  ///< Depth of the launching thread's stack.
 
     template <class T>
     [[nodiscard]] T argument(std::size_t index) const {

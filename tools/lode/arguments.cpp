@@ -143,8 +143,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// The properties of an argument that checking needs: its size, and whether it is an address, a
-/// float …
+/// The properties of an argument that checking needs: size, address or not, floating point or not.
 struct ArgumentShape {
     std::size_t size;
     KernelParameter::Kind kind;

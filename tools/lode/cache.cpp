@@ -209,29 +209,31 @@ Result<Answer> why(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto compile_options, to_compile_options(command.flags));
     LODE_TRY_ASSIGN(const auto arch, parse_arch("--arch", command.arch));
     const CachedCompiler compiler({}, options);
-    LODE_TRY_ASSIGN(const auto told, compiler.explain(Source::file(command.source), arch,
-                                                      compile_options, command.name_expressions));
+    LODE_TRY_ASSIGN(const auto explanation,
+                    compiler.explain(Source::file(command.source), arch, compile_options,
+                                     command.name_expressions));
     Answer answer;
     Json differences = Json::array();
-    if (!told.tier.empty()) {
+    if (!explanation.tier.empty()) {
         answer.text = fmt::format("{} for {} is a hit ({}): entry {}.\n", command.source,
-                                  arch.to_string(), told.tier, short_key(told.key));
+                                  arch.to_string(), explanation.tier, short_key(explanation.key));
     } else {
         answer.text = fmt::format("{} for {} is a miss: {}.\n", command.source, arch.to_string(),
-                                  told.miss.to_string());
+                                  explanation.miss.to_string());
         Table table({{"field"}, {"this request"}, {"nearest entry"}});
-        for (const auto& difference : told.differences) {
+        for (const auto& difference : explanation.differences) {
             table.row(
                 {difference.field, shortened(difference.wanted), shortened(difference.nearest)});
             differences.push_back({{"field", difference.field},
                                    {"wanted", difference.wanted},
                                    {"nearest", difference.nearest}});
         }
-        if (!told.differences.empty()) answer.text += table.to_string();
+        if (!explanation.differences.empty()) answer.text += table.to_string();
     }
-    answer.fields = {{"hit", !told.tier.empty()},       {"tier", told.tier},
-                     {"reason", told.miss.to_string()}, {"key", told.key.to_hex()},
-                     {"nearest", told.nearest},         {"differences", std::move(differences)}};
+    answer.fields = {
+        {"hit", !explanation.tier.empty()},       {"tier", explanation.tier},
+        {"reason", explanation.miss.to_string()}, {"key", explanation.key.to_hex()},
+        {"nearest", explanation.nearest},         {"differences", std::move(differences)}};
     return answer;
 }
 

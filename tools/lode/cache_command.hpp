@@ -20,7 +20,7 @@ struct CacheCommand {
     std::string folder;
     std::string key;
     std::string pack_file;           ///< Also a folder for `diff` and `verify`; may be empty.
-    std::vector<std::string> packs;  ///< Of `diff` and `merge`.
+    std::vector<std::string> packs;  ///< For `diff` and `merge`.
     std::string key_file;
     std::vector<std::string> trusted;
     std::string source;

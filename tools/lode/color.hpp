@@ -30,8 +30,6 @@ public:
     Colors() = default;  ///< None.
     Colors(ColorMode mode, const Surroundings& surroundings);
 
-    [[nodiscard]] bool are_on() const noexcept { return are_on_; }
-
     [[nodiscard]] std::string error(std::string_view text) const;
     [[nodiscard]] std::string warning(std::string_view text) const;
     [[nodiscard]] std::string remark(std::string_view text) const;

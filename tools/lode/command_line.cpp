@@ -61,7 +61,7 @@ std::string full_name(const CLI::App& command) {
                              : fmt::format("{} {}", full_name(*parent), command.get_name());
 }
 
-/// With those of the commands around it, which are valid behind it too.
+/// The options of a command and of those around it, which are valid after it too.
 std::vector<std::string> option_names(const CLI::App& command) {
     const CLI::App* const parent = command.get_parent();
     std::vector<std::string> names =
@@ -130,12 +130,12 @@ std::string color_option(std::span<const std::string> words) {
 
 std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app) {
     std::vector<std::string> words;
-    bool behind = false;
+    bool after_dashes = false;
     for (const std::string_view word :
          arguments.subspan(std::min<std::size_t>(1, arguments.size()))) {
-        const bool marked = behind || word.starts_with(is_argument);
+        const bool marked = after_dashes || word.starts_with(is_argument);
         words.push_back(marked ? is_argument + std::string(word) : std::string(word));
-        behind = behind || word == "--";
+        after_dashes = after_dashes || word == "--";
     }
     const auto is_common = [](const std::string& word) {
         return word == json_option || word.starts_with("--color=");

@@ -1,4 +1,4 @@
-// The command line: what of it CLI11 gets to see, and the errors for what it rejects.
+// The part of the command line that CLI11 gets to see, and the errors for what it rejects.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -19,9 +19,9 @@ bool asks_for_json(std::span<char*> arguments);
 [[nodiscard]] std::string color_option(std::span<const std::string> words);
 
 /// The words of the command line without the program's name, as `app` is to parse them: `help X`
-/// becomes `X --help`, `help --man` the hidden command `man`, and --json and --color=… in front of
-/// the command move behind it. Words after "--" get a mark, which unmark_arguments() removes from
-/// the options' values.
+/// becomes `X --help`, `help --man` the hidden command `man`. --json and --color=… move from before
+/// the command to after it. Words after "--" get a mark, which unmark_arguments() removes from the
+/// options' values.
 [[nodiscard]] std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app);
 
 /// Removes the marks from the values of every option and argument.

@@ -18,7 +18,8 @@ constexpr std::size_t most_in_line = 400;
 /// One message and the lines that belong to it.
 struct Message {
     Diagnostic::Severity severity;
-    bool is_in_header;  ///< Of the toolkit, or another one that the user named by no relative path.
+    bool is_in_header;  ///< In a header of the toolkit, or one that the user didn't name by a
+                        ///< relative path.
     std::vector<std::string_view> lines;
 };
 

@@ -115,7 +115,7 @@ void add_tables(Script& script, const std::vector<CommandRow>& commands, std::st
             names += (names.empty() ? "" : "|") + shell_quoted(command.name);
     }
     script.add(fmt::format("    for ((i = {}; i < {}; i++)); do", first, count));
-    script.add(fmt::format("        [[ {} == -- ]] && {{ behind=1; break; }}", word_at));
+    script.add(fmt::format("        [[ {} == -- ]] && {{ after_dashes=1; break; }}", word_at));
     script.add(fmt::format("        case \"$command \"{} in", word_at));
     script.add(fmt::format("            {}) command+=\" \"{} ;;", names, word_at));
     script.add("        esac");
@@ -135,7 +135,7 @@ void add_tables(Script& script, const std::vector<CommandRow>& commands, std::st
         }
     }
     script.add("    esac");
-    script.add("    if [[ -z $kind && -z $behind ]]; then");
+    script.add("    if [[ -z $kind && -z $after_dashes ]]; then");
     script.add("        case \"$command\" in");
     for (const auto& command : commands) {
         script.add(fmt::format("            {})", shell_quoted(command.name)));
@@ -156,7 +156,7 @@ std::string bash_script(const std::vector<CommandRow>& commands) {
     script.add("# Completion of lode for bash; `lode completion bash` prints it.");
     script.add("_lode() {");
     script.add("    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}");
-    script.add("    local command=lode kind= choices= behind= i prefix=");
+    script.add("    local command=lode kind= choices= after_dashes= i prefix=");
     script.add("    COMPREPLY=()");
     script.add("    # bash makes three words of --option=value.");
     script.add("    if [[ $word == = ]]; then word=");
@@ -184,7 +184,7 @@ std::string zsh_script(const std::vector<CommandRow>& commands) {
     script.add("# Completion of lode for zsh; `lode completion zsh` prints it.");
     script.add("_lode() {");
     script.add("    local word=${words[CURRENT]} previous=${words[CURRENT - 1]}");
-    script.add("    local command=lode kind= choices= behind= i");
+    script.add("    local command=lode kind= choices= after_dashes= i");
     script.add("    if [[ $word == --*=* ]]; then");
     script.add("        previous=${word%%=*} word=${word#*=}");
     script.add("        compset -P '*='");
@@ -207,7 +207,7 @@ std::string fish_script(const std::vector<CommandRow>& commands) {
     Script script;
     script.add("# Completion of lode for fish; `lode completion fish` prints it.");
     for (const auto& command : commands) {
-        // "lode cache stats": the words behind the program have been seen.
+        // "lode cache stats": the words after the program have been seen.
         std::string condition;
         for (auto at = command.name.find(' '); at != std::string::npos;) {
             const auto next = command.name.find(' ', at + 1);

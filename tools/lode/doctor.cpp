@@ -70,7 +70,7 @@ bool check_device(const Runtime& runtime, int ordinal, Findings& findings) {
     }
     const auto target = device->target();
     if (!target) {
-        if (target.error().code == Errc::compiler_missing) return false;  // Said already.
+        if (target.error().code == Errc::compiler_missing) return false;  // Reported already.
         findings.push_back({Effect::fails, check, target.error().message,
                             "Install an NVRTC that supports the device, or a newer driver.",
                             target.error().code});
@@ -136,7 +136,7 @@ private:
 void check_recorded_compilers(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler,
                               Findings& findings) {
     const auto info = compiler.info();
-    if (!info) return;  // check_compiler() says so.
+    if (!info) return;  // check_compiler() reports it.
     std::map<std::string, std::size_t> others;
     for (const auto& task : tasks)
         if (!task.compiler.empty() && task.compiler != info->name()) ++others[task.compiler];
@@ -214,8 +214,9 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
         // Without a compiler, which is said already, nothing of the manifest is known.
         if (told || told.error().code == Errc::compiler_missing) continue;
         findings.push_back({Effect::fails, "manifest",
-                            fmt::format("{}: {}", task.where, told.error().message),
-                            "Install the file, or correct the manifest.", told.error().code});
+                            fmt::format("{}: {}", task.where, explanation.error().message),
+                            "Install the file, or correct the manifest.",
+                            explanation.error().code});
     }
     missing.report(application.policy, findings);
     if (ptx_only > 0) {

@@ -19,7 +19,7 @@ public:
     EmulationFolder(EmulationFolder&& other) noexcept;
     EmulationFolder& operator=(EmulationFolder&&) = delete;
 
-    /// What makes a program find the folder's files before all others.
+    /// Variables that make a program find the folder's files before all others.
     [[nodiscard]] ChildEnvironment environment() const;
     /// The file to which the software device's processes add their reports.
     [[nodiscard]] std::filesystem::path journal() const { return path_ / "journal"; }

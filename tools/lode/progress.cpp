@@ -53,7 +53,7 @@ std::string ProgressState::line(Clock::time_point now) const {
     const std::size_t all = std::max(expected_, ended_ + running_.size());
     std::string text = fmt::format("[{}/{}]", ended_, all);
     if (running_.empty()) return text;
-    // The one that takes longest.
+    // The compilation that takes longest.
     const auto oldest = std::ranges::min_element(
         running_, {}, [](const auto& entry) { return entry.second.since; });
     const Running& shown = oldest->second;

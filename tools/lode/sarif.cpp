@@ -36,7 +36,7 @@ constexpr std::array<Rule, 14> rules = {{
      "fence.proxy.async."},
     {"wgmma-wait", "Registers of a warpgroup's product are used before a wgmma.wait_group."},
     {"wgmma-fence",
-     "A warpgroup's product uses registers without a wgmma.fence behind their writes."},
+     "A warpgroup's product uses registers without a wgmma.fence after their writes."},
     {"timeout", "A kernel has run too long."},
     {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault."},
     {"finding", "The software device has found an error."},

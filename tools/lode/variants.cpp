@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// The parsed options.
-struct Request {
+struct VariantsRequest {
     std::vector<const FamilyEntry*> entries;
     std::vector<ComputeCapability> capabilities;
     std::optional<Problem> problem;
@@ -66,8 +66,8 @@ Result<Problem> problem_of(std::string_view text) {
     return unreadable("Problem", text, "4096 or 64x128x32, with no extent of zero");
 }
 
-Result<Request> request_of(const Options& options) {
-    Request request;
+Result<VariantsRequest> request_of(const Options& options) {
+    VariantsRequest request;
     for (const auto& name : options.families) {
         const auto* const entry = kernels::find(name);
         if (entry == nullptr) {
@@ -154,7 +154,7 @@ std::string class_of(const Problem& problem) {
     return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
 }
 
-Result<Answer> show(const Request& request) {
+Result<Answer> show(const VariantsRequest& request) {
     Answer answer;
     Json list = Json::array();
     for (const auto cc : request.capabilities) {
@@ -192,7 +192,7 @@ Result<TuneReport> tune_one(const VariantLoader& loader, const FamilyEntry& entr
                        });
 }
 
-Result<Answer> tune(const Request& request) {
+Result<Answer> tune(const VariantsRequest& request) {
     const auto loaders = visible_devices();
     if (!loaders) return tl::unexpected(loaders.error());
     Answer answer;
@@ -230,7 +230,7 @@ Result<Answer> tune(const Request& request) {
     return answer;
 }
 
-Result<Answer> list_choices(const Request& request) {
+Result<Answer> list_choices(const VariantsRequest& request) {
     const TunedChoices choices;
     const auto is_asked_for = [&](const std::string& family) {
         return request.all_families || std::ranges::any_of(request.entries, [&](const auto* entry) {
@@ -258,7 +258,7 @@ Result<Answer> list_choices(const Request& request) {
     return answer;
 }
 
-Result<Answer> clear_choices(const Request& request) {
+Result<Answer> clear_choices(const VariantsRequest& request) {
     const TunedChoices choices;
     std::size_t removed = 0;
     std::vector<std::string> families{""};  // All families, including unknown ones.

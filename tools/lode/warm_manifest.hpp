@@ -24,7 +24,7 @@ struct ManifestRequest {
     std::string where;             ///< "app.json: /requests/3", for messages.
     std::optional<Source> source;  ///< Unset for a family.
     std::string family;
-    std::vector<std::string> rows;  ///< Of the family; empty for all.
+    std::vector<std::string> rows;  ///< Rows of the family; empty for all.
     std::filesystem::path folder;   ///< Absolute: where relative paths begin.
     /// nullopt is the target of each device of this machine; never empty.
     std::vector<std::optional<Arch>> archs;
@@ -32,7 +32,7 @@ struct ManifestRequest {
     CompileOptions options;
     std::vector<std::string> names;    ///< The name expressions of one compilation.
     std::vector<std::string> kernels;  ///< Loaded by name, as Device::load() does.
-    std::string compiler;              ///< That of the recording; empty if unknown.
+    std::string compiler;              ///< The recording's; empty if unknown.
     std::optional<double> compile_ms;  ///< What the compilation took when it was recorded.
 };
 

@@ -146,7 +146,7 @@ private:
     const CachedCompiler& compiler_;
     std::vector<WarmDevice> here_;
     std::vector<WarmTask> tasks_;
-    std::set<std::string> lines_;  ///< Of the tasks so far.
+    std::set<std::string> lines_;  ///< Lines of the tasks so far.
 };
 
 }  // namespace

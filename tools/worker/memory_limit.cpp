@@ -47,8 +47,8 @@ constexpr std::uint64_t reserve = std::uint64_t{4} << 30;
 
 struct KernelLimit {
     __rlimit_resource resource;
-    int protection;         ///< Of memory that counts.
-    std::uint64_t reserve;  ///< Beyond what a request may take.
+    int protection;         ///< Protection of the memory that counts.
+    std::uint64_t reserve;  ///< Bytes beyond what a request may take.
 };
 constexpr std::array<KernelLimit, 2> kernel_limits = {
     {{RLIMIT_DATA, PROT_READ | PROT_WRITE, 0}, {RLIMIT_AS, PROT_NONE, reserve}}};

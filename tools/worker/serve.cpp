@@ -155,7 +155,7 @@ void serve(int socket, const char* jail) {
         Sender sender(format_answer(server.answer(receiver.message())));
         if (!completes(sender, socket)) return;
         if (jail != nullptr)
-            break;  // A compiler that has seen untrusted source serves nobody else.
+            break;  // A compiler that has seen untrusted source serves no other host.
     }
     // The host ends it when it has measured it.
     watch_host(socket);

@@ -106,7 +106,7 @@ struct Operand {
     std::string_view selector;  ///< "b0", "h1": a part of a register
 };
 
-/// The instructions that passes tell apart. Their asynchronous and bulk kin are `other`.
+/// The instructions that passes tell apart. Their asynchronous and bulk forms are `other`.
 enum class Action : std::uint8_t { other, move, load, store, atomic, reduce, call };
 
 /// What an instruction does with its operands. Its row of the grammar says so.

@@ -179,7 +179,7 @@ struct Reading {
     std::uint16_t columns = 0;  ///< From .m64n…
     bool adds_one = false;      ///< .po
     bool has_hint = false;      ///< .L2::cache_hint
-    std::string_view geometry;  ///< Of a texture or surface: "2d"
+    std::string_view geometry;  ///< Geometry of a texture or surface: "2d"
 };
 
 /// A parsed opcode.

@@ -26,7 +26,7 @@ constexpr std::uint32_t most_elements = 4;
 
 /// What the elements of a vector are; `numbers` are those of a constant.
 struct Elements {
-    std::uint8_t bytes = 0;  ///< Of each register; 0 if there is none.
+    std::uint8_t bytes = 0;  ///< Bytes of each register; 0 if there is none.
     bool bits = false, integers = false, reals = false, packed = false;
     bool whole_numbers = false, single_numbers = false, double_numbers = false;
     bool sinks = false;
@@ -166,7 +166,7 @@ private:
         return have && !have->sinks && vector_fits(*have, type_, true, form_.is_template);
     }
 
-    /// The layer is an integer, and the coordinates behind it are checked by themselves: ptxas
+    /// The layer is an integer, and the coordinates after it are checked by themselves: ptxas
     /// doesn't compare their type with the instruction's.
     [[nodiscard]] bool layered_fit(std::span<const Operand> coordinates) const {
         constexpr Type layer_type{Class::unsigned_integer, 4};

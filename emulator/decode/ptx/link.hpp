@@ -46,7 +46,7 @@ private:
         std::string text;  ///< The module's and the pieces' views point into it.
         Module module;
         std::vector<Piece> pieces;
-        std::vector<std::string_view> labels;  ///< Of its sections.
+        std::vector<std::string_view> labels;  ///< Labels in its sections.
         std::unordered_map<std::string_view, std::string> renamed;
         std::uint64_t files = 0;  ///< Added to its file numbers.
     };

@@ -1,4 +1,4 @@
-// Parser: the recursive-descent parser behind parse(). Private to emulator/decode/ptx.
+// Parser: the recursive-descent parser of parse(). Private to emulator/decode/ptx.
 #pragma once
 
 #include "emulator/decode/ptx/ast.hpp"
@@ -60,7 +60,7 @@ private:
     struct Symbol {
         bool is_function = false;
         bool is_defined = false;
-        std::uint32_t index = 0;  ///< Of a function's first declaration or a variable's last.
+        std::uint32_t index = 0;  ///< Index of a function's first declaration or a variable's last.
     };
     /// The part of a declaration before its names.
     struct Specifiers {
@@ -195,7 +195,8 @@ private:
     /// Variables declared in blocks, by their names in the module.
     std::unordered_map<std::string_view, std::uint32_t> block_globals_;
     std::unordered_set<std::string_view> section_labels_;
-    std::vector<std::pair<std::string_view, std::uint32_t>> function_names_;  ///< Of .loc, lines.
+    std::vector<std::pair<std::string_view, std::uint32_t>>
+        function_names_;  ///< Function names in .loc, with their lines.
     std::set<std::array<std::uint32_t, 3>> locations_;  ///< File, line and column of each .loc.
     std::uint32_t location_ = 0;
     bool in_call_ = false;     ///< Parentheses delimit lists rather than constant expressions.

@@ -91,7 +91,7 @@ std::vector<std::shared_ptr<Function>> LoadedModule::take_functions() {
     return all;
 }
 
-CUresult Kernel::function(Context& context, std::shared_ptr<Function>& function) {
+CUresult LibraryKernel::function(Context& context, std::shared_ptr<Function>& function) {
     const auto library = library_.lock();
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     std::shared_ptr<LoadedModule> module;
@@ -178,7 +178,7 @@ CUresult Library::module(Context& context, std::shared_ptr<LoadedModule>& module
     return CUDA_SUCCESS;
 }
 
-CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
+CUresult Library::kernel(const char* name, std::shared_ptr<LibraryKernel>& kernel) {
     const std::lock_guard lock(mutex_);
     if (const auto known = kernels_.find(name); known != kernels_.end()) {
         kernel = known->second;
@@ -194,16 +194,16 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }
-    kernel = std::make_shared<Kernel>(weak_from_this(), name);
+    kernel = std::make_shared<LibraryKernel>(weak_from_this(), name);
     kernels_.emplace(name, kernel);
     driver().kernels.add(kernel);
     return CUDA_SUCCESS;
 }
 
-std::vector<std::shared_ptr<Kernel>> Library::kernels() {
-    std::vector<std::shared_ptr<Kernel>> all;
+std::vector<std::shared_ptr<LibraryKernel>> Library::kernels() {
+    std::vector<std::shared_ptr<LibraryKernel>> all;
     for (const std::string& name : names_) {
-        std::shared_ptr<Kernel> one;
+        std::shared_ptr<LibraryKernel> one;
         if (kernel(name.c_str(), one) == CUDA_SUCCESS) all.push_back(std::move(one));
     }
     return all;
@@ -216,7 +216,7 @@ void Library::unload() {
         forget_module(module);
     }
     for (const auto& [name, kernel] : kernels_)
-        driver().kernels.remove(Handles<Kernel, CUkernel>::native_of(*kernel));
+        driver().kernels.remove(Handles<LibraryKernel, CUkernel>::native_of(*kernel));
     modules_.clear();
     kernels_.clear();
     lines_->set({});

@@ -85,9 +85,9 @@ private:
 };
 
 /// A kernel of a library, independent of contexts.
-class Kernel : public Handled {
+class LibraryKernel : public Handled {
 public:
-    Kernel(std::weak_ptr<Library> library, std::string name)
+    LibraryKernel(std::weak_ptr<Library> library, std::string name)
         : library_(std::move(library)), name_(std::move(name)) {}
     /// nullptr once the library has been unloaded.
     [[nodiscard]] std::shared_ptr<Library> library() const noexcept { return library_.lock(); }
@@ -171,10 +171,10 @@ public:
     /// A module in any context, for properties that don't depend on the context.
     CUresult any_module(std::shared_ptr<LoadedModule>& module);
     CUresult module(Context& context, std::shared_ptr<LoadedModule>& module);
-    CUresult kernel(const char* name, std::shared_ptr<Kernel>& kernel);
+    CUresult kernel(const char* name, std::shared_ptr<LibraryKernel>& kernel);
     [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept { return names_; }
     /// All kernels; creates missing ones.
-    std::vector<std::shared_ptr<Kernel>> kernels();
+    std::vector<std::shared_ptr<LibraryKernel>> kernels();
 
     /// Where the lines of code without any come from; unload() removes the hook.
     [[nodiscard]] const std::shared_ptr<LineSource>& lines() const noexcept { return lines_; }
@@ -190,10 +190,10 @@ private:
     const PtxTexts texts_;
     const std::shared_ptr<LineSource> lines_ = std::make_shared<LineSource>();
     std::vector<std::string> names_;
-    std::unordered_set<std::string_view> known_names_;  ///< Of names_.
+    std::unordered_set<std::string_view> known_names_;  ///< Views of names_.
     std::mutex mutex_;
     std::map<int, std::shared_ptr<LoadedModule>> modules_;  ///< By context ID.
-    std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels_;
+    std::map<std::string, std::shared_ptr<LibraryKernel>, std::less<>> kernels_;
 };
 
 /// Removes a module and its functions from the handle tables.

@@ -8,8 +8,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-using Libraries = Handles<Library, CUlibrary>;
-using Kernels = Handles<Kernel, CUkernel>;
+using Kernels = Handles<LibraryKernel, CUkernel>;
 using Modules = Handles<LoadedModule, CUmodule>;
 using Functions = Handles<Function, CUfunction>;
 
@@ -130,7 +129,7 @@ LODE_ENTRY cuLibraryUnload(CUlibrary library) {
 LODE_ENTRY cuLibraryGetKernel(CUkernel* pKernel, CUlibrary library, const char* name) {
     return enter_library(__func__, library, [&](Library& found) -> CUresult {
         if (pKernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        std::shared_ptr<Kernel> kernel;
+        std::shared_ptr<LibraryKernel> kernel;
         const CUresult state = found.kernel(name, kernel);
         if (state == CUDA_SUCCESS) *pKernel = Kernels::native_of(*kernel);
         return state;

@@ -34,8 +34,8 @@ struct CapturePoint {
     std::shared_ptr<Capture> capture;
     std::vector<GraphNode*> nodes;
     std::shared_ptr<Stream> stream;           ///< Null for an event.
-    std::vector<CUgraphNode> handles = {};    ///< Of the nodes, for a caller.
-    std::vector<CUgraphEdgeData> edges = {};  ///< Of their edges, all ordinary, for a caller.
+    std::vector<CUgraphNode> handles = {};    ///< The nodes' handles, for a caller.
+    std::vector<CUgraphEdgeData> edges = {};  ///< The edges to them, all ordinary, for a caller.
 };
 
 /// The captures in progress. All functions lock GraphTables::mutex.

@@ -16,8 +16,8 @@ namespace lode::emulator::driver {
 
 class Graph;
 
-/// The value behind a conditional handle. Kernels set it and conditional nodes read it while a
-/// graph runs.
+/// The value of a conditional handle. Kernels set it and conditional nodes read it while a graph
+/// runs.
 class Condition : public Handled {
 public:
     Condition(const std::shared_ptr<Graph>& graph, std::shared_ptr<Context> context,

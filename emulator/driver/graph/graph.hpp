@@ -56,7 +56,7 @@ struct ConditionalWork {
     std::shared_ptr<Condition> condition;
     CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
     std::vector<std::shared_ptr<Graph>> bodies;
-    std::shared_ptr<std::vector<CUgraph>> handles;  ///< Of the bodies, for the caller.
+    std::shared_ptr<std::vector<CUgraph>> handles;  ///< The bodies' handles, for the caller.
 };
 
 /// What a node does.

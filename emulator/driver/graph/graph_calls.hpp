@@ -45,7 +45,7 @@ CUresult enter_node(const char* symbol, CUgraphNode handle, Body&& body) noexcep
     });
 }
 
-/// The nodes behind handles. INVALID_VALUE unless all are different nodes of the graph.
+/// The nodes that handles refer to. INVALID_VALUE unless all are different nodes of the graph.
 CUresult find_dependencies(const Graph& graph, const CUgraphNode* handles, std::size_t count,
                            std::vector<GraphNode*>& nodes);
 /// NOT_SUPPORTED for edges of programmatic dependent launch.

@@ -18,14 +18,15 @@ public:
         CUgraphNode original = nullptr;
         std::shared_ptr<const NodeWork> work;
         bool enabled = true;
-        std::vector<std::shared_ptr<GraphExec>> inside;  ///< Of graphs_inside(*work).
+        std::vector<std::shared_ptr<GraphExec>>
+            inside;  ///< Executable graphs of graphs_inside(*work).
     };
 
     /// INVALID_VALUE for a cycle, and for a node that a conditional body can't have.
     static CUresult create(const Graph& graph, unsigned long long flags,
                            std::shared_ptr<GraphExec>& exec);
 
-    /// Runs all nodes behind the stream's work and behind the last launch of this graph. Errors:
+    /// Runs all nodes after the stream's work and after the last launch of this graph. Errors:
     /// INVALID_HANDLE if a kernel's code has been unloaded; CONTEXT_IS_DESTROYED.
     CUresult launch(const StreamUse& use);
     /// The node made from a graph's node, also in child graphs; nullptr if there is none.

@@ -48,7 +48,7 @@ private:
 struct AllocWork {
     std::shared_ptr<GraphMemory> memory;
     CUDA_MEM_ALLOC_NODE_PARAMS_v1 parameters{};
-    std::shared_ptr<std::vector<CUmemAccessDesc>> access;  ///< Of the parameters.
+    std::shared_ptr<std::vector<CUmemAccessDesc>> access;  ///< Access rights from the parameters.
 };
 /// A node that frees.
 struct FreeWork {

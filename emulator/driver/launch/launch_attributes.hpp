@@ -15,7 +15,7 @@ namespace lode::emulator::driver {
 struct LaunchAttributes {
     bool cooperative = false;
     Dim3 cluster{0, 0, 0};                       ///< Zeros if there is none.
-    std::vector<std::shared_ptr<Event>> events;  ///< Recorded behind the kernel.
+    std::vector<std::shared_ptr<Event>> events;  ///< Recorded after the kernel.
 };
 
 /// Checks the attributes of a launch in `context` and reads those that matter. Errors:

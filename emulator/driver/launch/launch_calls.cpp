@@ -22,7 +22,7 @@ namespace {
 /// The largest parameter size of any device, in bytes.
 constexpr std::size_t max_parameter_bytes = 32764;
 
-struct Request {
+struct LaunchRequest {
     CUfunction function = nullptr;
     exec::LaunchShape shape;
     CUstream stream = nullptr;
@@ -32,8 +32,8 @@ struct Request {
     const CUlaunchConfig* config = nullptr;  ///< Has the attributes of cuLaunchKernelEx.
 };
 
-/// The data for a launch on the stream's thread; keeps the code loaded.
-struct Launch {
+/// A launch on the stream's thread; keeps the code loaded.
+struct QueuedLaunch {
     std::shared_ptr<Context> context;
     std::shared_ptr<LoadedModule> module;
     const KernelInfo& kernel;
@@ -70,7 +70,7 @@ CUresult check_cluster(const Function& function, const exec::LaunchShape& shape)
     return fit > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-CUresult check_shape(const Function& function, const Request& request, bool cooperative) {
+CUresult check_shape(const Function& function, const LaunchRequest& request, bool cooperative) {
     const Profile& profile = function.module().context().device().profile;
     const KernelInfo& info = function.info();
     const Dim3& block = request.shape.block;
@@ -113,7 +113,7 @@ CUresult read_extra(void** extra, const void*& buffer, std::size_t& size) {
     return CUDA_SUCCESS;
 }
 
-CUresult gather_parameters(const KernelInfo& info, const Request& request,
+CUresult gather_parameters(const KernelInfo& info, const LaunchRequest& request,
                            std::vector<std::byte>& bytes) {
     if (request.parameters != nullptr && request.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
     bytes.resize(info.parameter_bytes);
@@ -177,7 +177,7 @@ private:
     std::size_t left_out_ = 0;
 };
 
-void perform(const Launch& launch) {
+void perform(const QueuedLaunch& launch) {
     const Settings& settings = driver().settings;
     Device& device = launch.context->device();
     exec::LaunchOptions options;
@@ -189,7 +189,7 @@ void perform(const Launch& launch) {
                                                      launch.context->limit(CU_LIMIT_STACK_SIZE));
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
-    options.timeout = std::chrono::milliseconds(settings.timeout_ms.load());
+    options.timeout = std::chrono::milliseconds(settings.timeout_ms);
     options.print = print;
     options.complain = complain;
     Findings findings;
@@ -230,14 +230,14 @@ void perform(const Launch& launch) {
 }
 
 /// A graph's node for a checked launch.
-KernelWork kernel_work(const Request& request, KernelAttributes attributes,
-                       std::shared_ptr<Function> function, std::shared_ptr<Launch> launch) {
+KernelWork kernel_work(const LaunchRequest& request, KernelAttributes attributes,
+                       std::shared_ptr<Function> function, std::shared_ptr<QueuedLaunch> launch) {
     return KernelWork{
         request.function,      std::move(function),           request.shape,
         std::move(attributes), {launch, &launch->parameters}, [launch] { perform(*launch); }};
 }
 
-CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
+CUresult launch(const char* symbol, LaunchRequest request, DefaultStream null_means) {
     return enter(symbol, [&]() -> CUresult {
         StreamUse use;
         if (const CUresult state = resolve_stream(request.stream, null_means, use);
@@ -264,12 +264,12 @@ CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
         if (const CUresult state = check_shape(*function, request, cooperative);
             state != CUDA_SUCCESS)
             return state;
-        auto work = std::make_shared<Launch>(Launch{use.context,
-                                                    function->shared_module(),
-                                                    function->info(),
-                                                    request.shape,
-                                                    cooperative,
-                                                    {}});
+        auto work = std::make_shared<QueuedLaunch>(QueuedLaunch{use.context,
+                                                                function->shared_module(),
+                                                                function->info(),
+                                                                request.shape,
+                                                                cooperative,
+                                                                {}});
         if (const CUresult state = gather_parameters(function->info(), request, work->parameters);
             state != CUDA_SUCCESS)
             return state;
@@ -287,7 +287,7 @@ CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
             }))
             return *captured;
         use.submit([work = std::move(work)] { perform(*work); });
-        // "All blocks have begun" and "all blocks have triggered" both hold behind the kernel.
+        // "All blocks have begun" and "all blocks have triggered" both hold after the kernel.
         for (const auto& event : attributes.events)
             event->record(use.stream);
         return CUDA_SUCCESS;
@@ -297,7 +297,7 @@ CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
 CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction function,
                    void** parameters, void** extra, DefaultStream null_means) {
     if (config == nullptr) return enter(symbol, [] { return CUDA_ERROR_INVALID_VALUE; });
-    Request request;
+    LaunchRequest request;
     request.function = function;
     request.shape = exec::LaunchShape{{config->gridDimX, config->gridDimY, config->gridDimZ},
                                       {config->blockDimX, config->blockDimY, config->blockDimZ},
@@ -313,13 +313,13 @@ CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction 
 
 CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, KernelAttributes attributes,
                           Context& context, KernelWork& work) {
-    Request request{node.func,
-                    {{node.gridDimX, node.gridDimY, node.gridDimZ},
-                     {node.blockDimX, node.blockDimY, node.blockDimZ},
-                     node.sharedMemBytes},
-                    nullptr,
-                    node.kernelParams,
-                    node.extra};
+    LaunchRequest request{node.func,
+                          {{node.gridDimX, node.gridDimY, node.gridDimZ},
+                           {node.blockDimX, node.blockDimY, node.blockDimZ},
+                           node.sharedMemBytes},
+                          nullptr,
+                          node.kernelParams,
+                          node.extra};
     std::shared_ptr<Function> function;
     if (const CUresult state = resolve_function(request.function, &context, function);
         state != CUDA_SUCCESS)
@@ -339,12 +339,13 @@ CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, KernelAttribut
     if (const CUresult state = check_shape(*function, request, read.cooperative);
         state != CUDA_SUCCESS)
         return state;
-    auto launch = std::make_shared<Launch>(Launch{function->module().context().shared_from_this(),
-                                                  function->shared_module(),
-                                                  function->info(),
-                                                  request.shape,
-                                                  request.cooperative,
-                                                  {}});
+    auto launch =
+        std::make_shared<QueuedLaunch>(QueuedLaunch{function->module().context().shared_from_this(),
+                                                    function->shared_module(),
+                                                    function->info(),
+                                                    request.shape,
+                                                    request.cooperative,
+                                                    {}});
     if (const CUresult state = gather_parameters(function->info(), request, launch->parameters);
         state != CUDA_SUCCESS)
         return state;
@@ -357,13 +358,13 @@ LODE_ENTRY_TWINS(cuLaunchKernel, _ptsz,
                   unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                   unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra),
                  {
-                     const Request request{f,
-                                           {{gridDimX, gridDimY, gridDimZ},
-                                            {blockDimX, blockDimY, blockDimZ},
-                                            sharedMemBytes},
-                                           hStream,
-                                           kernelParams,
-                                           extra};
+                     const LaunchRequest request{f,
+                                                 {{gridDimX, gridDimY, gridDimZ},
+                                                  {blockDimX, blockDimY, blockDimZ},
+                                                  sharedMemBytes},
+                                                 hStream,
+                                                 kernelParams,
+                                                 extra};
                      return launch(__func__, request, default_stream);
                  })
 
@@ -373,7 +374,7 @@ LODE_ENTRY_TWINS(
      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
      unsigned int sharedMemBytes, CUstream hStream, void** kernelParams),
     {
-        const Request request{
+        const LaunchRequest request{
             f,
             {{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes},
             hStream,

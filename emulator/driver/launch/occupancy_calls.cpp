@@ -60,7 +60,7 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
 }
 
 /// The cluster of a launch, for which body(cluster, fit) is called; fit(blocks) is the number of
-/// clusters of so many blocks that the device runs at once.
+/// clusters of that many blocks that the device runs at once.
 template <class Body>
 CUresult with_clusters(Function& function, const Profile& profile, const CUlaunchConfig& config,
                        Body&& body) {

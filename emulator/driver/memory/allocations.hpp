@@ -34,12 +34,12 @@ struct MemoryPool : Handled {
           device(place.type == CU_MEM_LOCATION_TYPE_DEVICE ? place.id : -1),
           limit(its_limit) {}
     const CUmemLocation location;
-    const MemoryKind kind;      ///< Of its memory: device, pinned or managed.
+    const MemoryKind kind;      ///< The kind of its memory: device, pinned or managed.
     const int device;           ///< -1 for pools elsewhere.
-    const std::uint64_t limit;  ///< Of used bytes; 0 for none.
+    const std::uint64_t limit;  ///< The most used bytes; 0 for no limit.
     MemoryFile file{};          ///< What a descriptor of a shared pool is of; holds the token.
     IpcToken token{};           ///< Names a shared pool in every process; zeros for others.
-    bool imported = false;      ///< Of another process: nothing can be allocated from it.
+    bool imported = false;      ///< From another process: nothing can be allocated from it.
     bool permanent = false;     ///< The default pool of its place.
     std::atomic<std::uint64_t> release_threshold{0};
     std::atomic<std::uint64_t> used{0};
@@ -133,8 +133,8 @@ public:
     [[nodiscard]] std::size_t used(int device) const;
     [[nodiscard]] long count(std::initializer_list<MemoryKind> kinds) const;
 
-    /// Descriptions of what entry points have allocated and nobody has freed, in the order of
-    /// allocation; empty if another thread is using the table.
+    /// Descriptions of what entry points have allocated and not freed, in the order of allocation;
+    /// empty if another thread is using the table.
     [[nodiscard]] std::vector<std::string> describe_living() const;
     /// Frees all remaining allocations of a context and returns their descriptions, such as
     /// "allocation 3, a 64-byte …,".

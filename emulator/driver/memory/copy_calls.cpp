@@ -25,7 +25,7 @@ CUresult array_side(const ArrayBox& box, Side& side) {
 /// Where one side of a 2D or 3D copy begins.
 struct Corner {
     std::size_t x = 0, y = 0, z = 0;  ///< x in bytes.
-    std::size_t pitch = 0, rows = 0;  ///< Of memory; an array knows its own.
+    std::size_t pitch = 0, rows = 0;  ///< For memory; an array knows its own.
 };
 
 /// One side of a 2D or 3D copy; `box` has the sizes already.

@@ -15,7 +15,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// The label of the file behind Memory.
+/// The label of the file that backs Memory.
 constexpr const char* arena_label = "memory";
 
 std::string ipc_label(const IpcName& name) {

@@ -1,4 +1,4 @@
-// What processes share by 64-byte handles: the handles' content, and the memory behind them.
+// What processes share by 64-byte handles: the handles' content, and the memory that they name.
 //
 // A handle names a file without a name of the exporting process: its number, that of the descriptor
 // and a random token, which is part of the file's label. The importer opens it through /proc, which
@@ -80,7 +80,7 @@ private:
 
 /// Part of the memory of a process, as the file that a handle names describes it.
 struct MemoryPart {
-    std::int32_t descriptor = 0;  ///< Of the process's memory file.
+    std::int32_t descriptor = 0;  ///< The process's memory file.
     std::int32_t unused = 0;
     FileIdentity file;
     std::uint64_t offset = 0;

@@ -53,7 +53,7 @@ void wait_for_users(CUdeviceptr address) {
     if (info && info->context != nullptr) info->context->drain();
 }
 
-/// Finishes a free in the order of the stream, or behind all of its work if it is being closed.
+/// Finishes a free in the order of the stream, or after all of its work if it is being closed.
 template <class Finish>
 void in_order(const StreamUse& use, Finish finish) {
     try {

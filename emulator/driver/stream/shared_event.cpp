@@ -28,7 +28,7 @@ long futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t 
 }  // namespace
 
 bool is_running(int process) noexcept {
-    // Of a process that has ended but wasn't waited for, only a descriptor tells.
+    // A process that has ended but wasn't waited for still exists: only a descriptor shows the end.
     const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
     if (descriptor < 0) return errno != ESRCH && (::kill(process, 0) == 0 || errno != ESRCH);
     pollfd ended{descriptor, POLLIN, 0};

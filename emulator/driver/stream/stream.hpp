@@ -36,7 +36,7 @@ struct Point {
 
 /// Thrown on submission to a closed stream.
 struct StreamClosed {
-    CUresult result;  ///< Of the call that submits.
+    CUresult result;  ///< The result of the call that submits.
 };
 
 /// An in-order queue. Its thread starts with the first submission and ends when the stream is
@@ -123,7 +123,7 @@ private:
     std::uint64_t completed_ = 0;
     bool running_ = false;
     bool has_thread_ = false;
-    std::optional<CUresult> refusal_;  ///< Of submissions; set when closed.
+    std::optional<CUresult> refusal_;  ///< The result of submissions; set when closed.
 };
 
 /// One recording of an event.

@@ -161,7 +161,7 @@ void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const No
         const u32 missing = marks.missing(lane, address, noted.bytes);
         const bool tells = missing != 0 && !only_copies(marks, lane, address, missing, noted);
         if (tells) tell_unwritten(marks, op, lane, address, missing, noted);
-        // What has been told isn't told again where it is copied to.
+        // What has been reported isn't reported again where it is copied to.
         note_registers(marks, op, lane, address, noted, tells);
     }
     if (noted.access != Access::read) note_store(marks, op, lane, address, noted);
@@ -247,7 +247,7 @@ const Op* copy_marks(WarpContext& c, const Op* op) {
     const auto from = op->r[1] != no_slot ? rows.find(c.area[0] + op->r[1]) : rows.end();
     const u8* const to = c.area[0] + op->r[0];
     if (from == rows.end() && !rows.contains(to)) return op + 1;
-    // Of a copy, because a new row may move the others.
+    // Copied, because a new row may move the others.
     const std::array<u16, lanes> marks =
         from != rows.end() ? from->second : std::array<u16, lanes>{};
     auto& row = rows[to];

@@ -169,7 +169,7 @@ void Tracer::emit_comparison(const Step& step) {
 void Tracer::emit_branch(const Step& step) {
     const Op& op = *step.op;
     if (step.kind.action == Action::branch) {
-        // The path goes on at a target behind it.
+        // The path goes on at a target after it.
         if (op.target <= &op) jmp(add_taken(step, false).label, T_NEAR);
         return;
     }

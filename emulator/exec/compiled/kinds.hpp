@@ -67,10 +67,10 @@ enum class Compare : u8 { eq, ne, lt_u, le_u, gt_u, ge_u, lt_s, le_s, gt_s, ge_s
 struct Kind {
     Action action = Action::stop;
     Compare compare = Compare::eq;
-    u8 predicate = 0;  ///< Of vcmpps, for Compare::real.
+    u8 predicate = 0;  ///< The predicate of vcmpps, for Compare::real.
     u8 writes = 0;     ///< Action::call: how many of the operands, from the first, it may write.
     u8 bytes = 0;      ///< The most bytes a lane of an operand that a handler writes.
-    u8 from = 0;       ///< Of integers that are converted or multiplied: bytes, also in `to`.
+    u8 from = 0;       ///< Bytes of the integers that are converted or multiplied; `to` too.
     u8 to = 0;
     bool sign = false;
     bool shared = false;

@@ -1,7 +1,7 @@
 // Regions: runs of ops that are compiled once they have run often enough.
 //
 // A region begins at an op that control flow may reach: the first of a function, the target of a
-// branch, the op behind a barrier or a call. Its code is for a full mask only; all ops stay, for
+// branch, the op after a barrier or a call. Its code is for a full mask only; all ops stay, for
 // other masks, for what the code leaves to them, and for reports.
 #pragma once
 
@@ -36,7 +36,7 @@ struct RegionCode {
 
 struct Region {
     Op* first = nullptr;         ///< Its handler changes while other workers read it.
-    Handler original = nullptr;  ///< Of the first op.
+    Handler original = nullptr;  ///< The first op's handler.
     RegionCode kinds[2];         ///< By WarpContext::watch.
     std::mutex mutex;
     std::vector<std::unique_ptr<MachineCode>> codes;  ///< Others may be running old ones.

@@ -12,7 +12,7 @@ namespace lode::emulator::exec {
 namespace {
 
 constexpr std::size_t longest_path = 128;
-constexpr std::size_t most_steps = 224;  ///< Of all traces.
+constexpr std::size_t most_steps = 224;  ///< Steps of all traces.
 constexpr u32 most_assumed = 16;
 
 /// The number of sources, in r[1] …, of an action that can be done with numbers.

@@ -31,7 +31,7 @@ class Values : public Xbyak::CodeGenerator {
 public:
     Values(const Code& code, const WarpContext& context);
 
-    /// Where a slot is in memory, `bytes` behind its first byte.
+    /// Where a slot is in memory, `bytes` after its first byte.
     [[nodiscard]] Xbyak::Address memory_of(Slot slot, u32 bytes = 0) const;
     /// The slot's value as a number, if that is known. `wide`: the slot has 64 bits.
     [[nodiscard]] std::optional<Scalar> scalar(Slot slot, bool wide = false) const;
@@ -79,15 +79,15 @@ public:
     /// What is known at one place in the code.
     class State;
     [[nodiscard]] State state() const;
-    /// Goes on as at another place; what was on the stack behind it is no longer needed.
+    /// Goes on as at another place; what is after it on the stack is no longer needed.
     void restore(const State& state);
 
-    static constexpr u32 scratch_begin = 960;  ///< Behind the places of numbers.
+    static constexpr u32 scratch_begin = 960;  ///< After the places of numbers.
     static constexpr u32 scratch_bytes = 192;
     static constexpr u32 stack_bytes = scratch_begin + scratch_bytes;
 
 protected:
-    /// 8 times 32 bits of data behind the code; or 4 times 64 bits, the q-th of eight.
+    /// 8 times 32 bits of data after the code; or 4 times 64 bits, the q-th of eight.
     Xbyak::Address iota(u32 stride, u32 q);
     Xbyak::Address wide_iota(u32 stride, u32 q);
     Xbyak::Address lane_bits(u32 q);

@@ -23,7 +23,7 @@ struct Place {
     size_t y = 0;
 
     [[nodiscard]] size_t rest_of_row() const noexcept { return row - x; }
-    /// Whether there are so many bytes.
+    /// Whether there are that many bytes.
     [[nodiscard]] bool has(size_t bytes) const noexcept {
         return x < row && y < height && bytes <= (height - y) * row - x;
     }

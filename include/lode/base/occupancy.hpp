@@ -82,7 +82,7 @@ std::string_view to_string(OccupancyFactor factor) noexcept;
 /// Occupancy as computed from limits and needs.
 struct OccupancyEstimate {
     int blocks = 0;       ///< Resident at once on one multiprocessor; 0 if none can run.
-    int warps = 0;        ///< Of all these blocks.
+    int warps = 0;        ///< Resident warps in all these blocks.
     double fraction = 0;  ///< warps over the multiprocessor's maximum, 0 … 1.
     /// How many blocks each factor alone would allow, by OccupancyFactor; INT_MAX for any number.
     std::array<int, occupancy_factor_count> blocks_by_factor{};
@@ -93,15 +93,15 @@ struct OccupancyEstimate {
     [[nodiscard]] std::vector<OccupancyFactor> limited_by() const;
 };
 
-/// How many blocks fit on one multiprocessor (Programming Guide 5.2.3.1; the formula is the one of
-/// the toolkit's cuda_occupancy.h). Blocks that can't run at all are no error: the estimate is 0,
-/// and limited_by() says why. Errors: invalid_argument for no threads, a negative number, or a
+/// How many blocks fit on one multiprocessor, by the formula of the toolkit's cuda_occupancy.h
+/// (Programming Guide 5.2.3.1). Blocks that can't run at all are no error: the estimate is 0, and
+/// limited_by() says why. Errors: invalid_argument for no threads, a negative number, or a
 /// carve-out outside 0 … 100.
 [[nodiscard]] Result<OccupancyEstimate> estimate_occupancy(const MultiprocessorLimits& limits,
                                                            const BlockNeeds& needs);
 
-/// The block size with the most resident warps, a multiple of the warp size; of several, the
-/// largest. 0 if the kernel can't run. `needs.threads` is ignored. Errors: those of
+/// The block size with the most resident warps, a multiple of the warp size; the largest if several
+/// have as many. 0 if the kernel can't run. `needs.threads` is ignored. Errors: those of
 /// estimate_occupancy().
 [[nodiscard]] Result<int> best_block_size(const MultiprocessorLimits& limits, BlockNeeds needs);
 

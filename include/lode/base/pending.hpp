@@ -29,7 +29,7 @@ class Pending;
 
 namespace detail {
 
-/// What copies of a Pending share with whoever makes the result. Thread-safe.
+/// What copies of a Pending share with the code that makes the result. Thread-safe.
 template <class T>
 class PendingState {
 public:

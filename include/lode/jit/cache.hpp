@@ -49,7 +49,7 @@ enum class JitPolicy : std::uint8_t {
 /// Which stored records a cache takes, from its folder, from packs and from elsewhere.
 enum class CacheTrust : std::uint8_t {
     any,         ///< Those that are intact.
-    signed_only  ///< Of these, those that a trusted key has signed.
+    signed_only  ///< Intact records that a trusted key has signed.
 };
 
 /// What a CachedCompiler stores, and where.
@@ -86,7 +86,7 @@ struct CacheOptions {
     /// what was made for it stays in memory; one that is destroyed instead is cancelled, without
     /// an event.
     Executor executor = {};
-    PrecompiledHeaders precompiled_headers = {};  ///< Of workers, in the folder.
+    PrecompiledHeaders precompiled_headers = {};  ///< For workers; kept in the folder.
     Log log = {};  ///< Receives warnings about the folder and the packs, for example.
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
@@ -128,8 +128,8 @@ struct CacheCounters {
     std::uint64_t bytes_read = 0;
     /// Bytes written to the folder and the remote cache.
     std::uint64_t bytes_written = 0;
-    std::uint64_t remote_bytes_read = 0;     ///< Of them, from the remote cache.
-    std::uint64_t remote_bytes_written = 0;  ///< Of them, to the remote cache.
+    std::uint64_t remote_bytes_read = 0;     ///< Bytes read from the remote cache.
+    std::uint64_t remote_bytes_written = 0;  ///< Bytes written to the remote cache.
     /// Total time of the compilations that hits avoided.
     double saved_milliseconds = 0;
 
@@ -172,8 +172,7 @@ namespace detail {
 class CachedCompilerState;
 }
 
-/// A Compiler behind a cache in memory, in the user's folder and in packs. A hit doesn't open
-/// NVRTC.
+/// A Compiler with a cache in memory, in the user's folder and in packs. A hit doesn't open NVRTC.
 ///
 /// A hit returns the bytes that the compiler made for the same source text, contents of every
 /// header that it read, options, target, names and compiler build. Every record is fully verified

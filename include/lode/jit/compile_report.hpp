@@ -86,10 +86,10 @@ struct CompileEvent {
     std::string_view source = {};                  ///< Source::name().
     Arch arch = {};                                ///< The target; sm_0 until it is chosen.
     Digest key = {};                               ///< The request's key; zeros if not known.
-    CompilePhase phase = CompilePhase::compiling;  ///< Of a phase.
+    CompilePhase phase = CompilePhase::compiling;  ///< For Kind::phase.
     double milliseconds = 0;                       ///< Since the request was made.
-    const CompileReport* report = nullptr;         ///< Of hit and done.
-    const Error* error = nullptr;                  ///< Of failed.
+    const CompileReport* report = nullptr;         ///< For Kind::hit and Kind::done.
+    const Error* error = nullptr;                  ///< For Kind::failed.
 };
 
 /// The enumerator's own spelling, such as "queued".

@@ -130,9 +130,10 @@ public:
     /// Links inputs to one cubin for a real target, or to PTX for a virtual one. Blocks.
     ///
     /// PTX as the result needs LTO-IR in every input; it runs wherever PTX does, also on the
-    /// software device. The result has the lowered names and signatures of all inputs, of PTX its
-    /// own signatures, the PTX if it is the only input, and the linker's messages in Image::log,
-    /// with C++ names after mangled symbols. Image::resources has what `verbose` reports.
+    /// software device. The result has the lowered names and signatures of all inputs; PTX as the
+    /// result has its own signatures. It has the PTX if that is the only input, and the linker's
+    /// messages in Image::log, with C++ names after mangled symbols. Image::resources has what
+    /// `verbose` reports.
     ///
     /// Errors: link_failed with the linker's text in Error::log, and with the symbols that no input
     /// defines or that several do in the message; invalid_argument for an empty list, an option

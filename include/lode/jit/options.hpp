@@ -20,7 +20,7 @@ namespace LODE_NAMESPACE {
 
 /// A preprocessor definition: -Dname=value, or -Dname (which means 1) without a value.
 struct Definition {
-    /// An identifier; of a function-like macro with its parameters: "SQ(x)", "LOG(format, ...)".
+    /// An identifier; a function-like macro has its parameters too: "SQ(x)", "LOG(format, ...)".
     std::string name;
     std::optional<std::string> value = std::nullopt;  ///< One line.
 
@@ -30,8 +30,7 @@ struct Definition {
 
 /// An in-memory header; found by `#include "name"` and `#include <name>`, before any file. Names
 /// with folders form a tree: "a/b.h" includes its neighbour "a/c.h" by `#include "c.h"`, and "x.h"
-/// by
-/// `#include "../x.h"`.
+/// by `#include "../x.h"`.
 struct Header {
     std::string name;  ///< As written in the include directive; unique within one compilation.
     std::string text;  ///< Its content, without NUL characters.
@@ -102,14 +101,14 @@ struct CompileOptions {
     /// Tile kernels, as Tile IR for a driver that compiles it. Not together with lto.
     Tile tile = Tile::none;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
-    /// For NVRTC, also in nvcc's spelling. Those of nvcc that concern the host alone have no effect
-    /// (-O3, -g); those that have a member here, or that lode can't follow (-arch, -o), are
+    /// For NVRTC, also in nvcc's spelling. Flags of nvcc that concern the host alone (-O3, -g) have
+    /// no effect; those that have a member here, or that lode can't follow (-arch, -o), are
     /// refused.
     std::vector<std::string> extra_flags = {};
 
     /// Parses flags of NVRTC or nvcc, for hosts that have them as text: "-Idir" or "-I", "dir";
     /// "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". Flags without a
-    /// member go to extra_flags as NVRTC spells them; NVRTC refuses those that nobody knows.
+    /// member go to extra_flags as NVRTC spells them; NVRTC refuses unknown ones.
     /// docs/nvcc-flags.md lists all. Errors: invalid_argument, naming the flag, for a flag that is
     /// refused, a missing or wrong value, or a text that isn't a flag; those of compile_flags().
     [[nodiscard]] static Result<CompileOptions> parse(std::span<const std::string> flags);

@@ -13,12 +13,12 @@ namespace LODE_NAMESPACE {
 
 /// Precompiled headers of workers.
 ///
-/// A source that begins with `#include` lines has a header set. Where the set is large, a worker
-/// compiles it once by itself and keeps the compiler's state in the cache folder, and later
-/// compilations of sources that begin with the same lines start from there: in any worker, for any
-/// host process of this user. Before each use the worker checks everything that the set was made
-/// of: the content of each header, the paths where there was none, and the environment. Image, log
-/// and dependencies are the same as without.
+/// A source that begins with `#include` lines has a header set. A worker compiles a large set once
+/// by itself and keeps the compiler's state in the cache folder. Later compilations of sources that
+/// begin with the same lines start from there: in any worker, for any host process of this user.
+/// Before each use the worker checks everything that the set was made of: the content of each
+/// header, the paths where there was none, and the environment. Image, log and dependencies are the
+/// same as without.
 ///
 /// Used with workers (WorkerOptions), a cache folder, and NVRTC 12.8 or newer, where the system
 /// lets a program switch off the randomisation of its addresses.

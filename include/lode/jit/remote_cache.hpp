@@ -1,5 +1,5 @@
 /// \file
-/// RemoteCacheOptions: a cache that several machines share, behind the folder of each.
+/// RemoteCacheOptions: a cache that several machines share, asked after the folder of each.
 #pragma once
 
 #include <lode/base/api.hpp>
@@ -27,7 +27,7 @@ struct RemoteCacheOptions {
     std::string url = {};
     bool read_only = false;  ///< Write nothing to it, and take no leases.
 
-    std::string user = {};      ///< For basic authentication, or of Redis.
+    std::string user = {};      ///< For basic authentication, or the user of Redis.
     std::string password = {};  ///< The same.
     std::string token = {};     ///< For bearer authentication; not together with `user`.
     /// Certificates to trust instead of the system's, as a PEM file; empty for the system's.
@@ -44,7 +44,7 @@ struct RemoteCacheOptions {
     /// How long the first fault that opens the breaker keeps the remote unused; each further one
     /// doubles the time, up to ten minutes. A background thread then tries the remote.
     std::chrono::milliseconds retry_after{30'000};
-    int most_faults = 3;  ///< So many consecutive faults open the breaker; one time-out does.
+    int most_faults = 3;  ///< This many consecutive faults open the breaker; one time-out does.
 
     /// A lease of a compilation ends after this time unless its holder renews it.
     std::chrono::milliseconds lease{15'000};

@@ -100,7 +100,7 @@ struct ImageProperties {
     bool has_cubin = false;       ///< false for the 0-byte cubin of a compute_ target.
     bool has_ptx = false;         ///< Whether it holds PTX.
     PtxVersion ptx_version = {};  ///< The PTX's ISA version; {0, 0} if unknown.
-    int toolkit_version = 0;      ///< Of the compiler that made the cubin; 0 when unknown.
+    int toolkit_version = 0;      ///< The toolkit that made the cubin; 0 when unknown.
 
     /// The properties of an image; the toolkit's version is read from Image::compiler.
     static ImageProperties of(const Image& image);

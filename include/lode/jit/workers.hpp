@@ -23,7 +23,7 @@ enum class WorkerPolicy : std::uint8_t {
     /// with the same `#include` lines as an earlier one that took more than 250 ms, because a
     /// worker precompiles them. Others run in this process, which is faster for one small kernel.
     automatic,
-    never,  ///< None but those below; a request with a limit fails.
+    never,  ///< Only those that need a worker of their own; a request with a limit fails.
     always  ///< All.
 };
 
@@ -65,11 +65,11 @@ struct Jail {
 
 /// Compilation in processes of its own.
 ///
-/// In a process lode-worker each, several compilations run at once (NVRTC's front end takes a lock
-/// in a process), and a compiler that crashes, hangs or takes all memory ends only its own worker.
-/// The result is the same Image, byte for byte. Workers start when the cache has no answer, serve
-/// one compilation after the other unless they are in a jail, and end with the last copy of the
-/// CachedCompiler or with this process, however it ends.
+/// Each worker is a process lode-worker, so that several compilations run at once: NVRTC's front
+/// end takes a lock in a process. A compiler that crashes, hangs or takes all memory ends only its
+/// own worker. The result is the same Image, byte for byte. Workers start when the cache has no
+/// answer, and serve one compilation after the other unless they are in a jail. They end with the
+/// last copy of the CachedCompiler or with this process, however it ends.
 struct WorkerOptions {
     WorkerPolicy policy = WorkerPolicy::automatic;  ///< Which compilations run in workers.
     /// The most processes at once; 0 is one per processor. Further compilations wait.

@@ -32,8 +32,8 @@ struct ElementFormat {
         signed_integer,    ///< 8, 16 or 32 bits.
         floating_point,    ///< 16 or 32 bits.
     };
-    Kind kind = Kind::floating_point;  ///< Of every component.
-    unsigned bits = 32;                ///< Of one component.
+    Kind kind = Kind::floating_point;  ///< What every component's bits mean.
+    unsigned bits = 32;                ///< Bits of one component.
     unsigned channels = 1;             ///< 1, 2 or 4 components.
 
     /// Bytes of an element.
@@ -171,7 +171,7 @@ struct CopiedElements {
     PitchedMemory memory = {};  ///< Without a pitch, its elements are packed.
     bool is_host = false;
     std::size_t count = 0;
-    BoxExtent extent = {};  ///< Of pitched memory.
+    BoxExtent extent = {};  ///< For pitched memory.
 };
 
 [[nodiscard]] Result<ArrayHandle> create_array(const Device& device, const ElementFormat& format,

@@ -90,8 +90,8 @@ struct DeviceProperties {
 
 /// The highest clocks of a device in kHz; 0 if the driver doesn't report them.
 struct DeviceClocks {
-    int core_khz = 0;    ///< Of the multiprocessors.
-    int memory_khz = 0;  ///< Of the memory.
+    int core_khz = 0;    ///< Clock of the multiprocessors.
+    int memory_khz = 0;  ///< Clock of the memory.
 };
 
 /// Peak memory bandwidth in bytes per second: memory clock × bus width / 8 × 2 transfers per clock.
@@ -117,7 +117,8 @@ struct KernelOptions {
 };
 
 /// The name expressions with which Device::load() first compiles a source for a kernel of this
-/// name: the name of a template's instance, none for others. Whoever fills a cache needs the same.
+/// name: the name of a template's instance, none for others. A program that fills a cache needs the
+/// same.
 [[nodiscard]] std::vector<std::string> name_expressions_for(std::string_view kernel);
 
 /// A GPU, made by Runtime::device(). Thread-safe.
@@ -275,8 +276,8 @@ public:
     /// slower, because the context must be made current for each. The view is valid as long as the
     /// device.
     [[nodiscard]] StreamRef default_stream() const noexcept;
-    /// The default stream of whichever thread uses the view (CU_STREAM_PER_THREAD), ordered with
-    /// the legacy default stream. Launches on it are slower for the same reason.
+    /// The default stream of the thread that uses the view (CU_STREAM_PER_THREAD), ordered with the
+    /// legacy default stream. Launches on it are slower for the same reason.
     [[nodiscard]] StreamRef per_thread_default_stream() const noexcept;
 
     /// Blocks until all work in the device's primary context is done (cuCtxSynchronize).

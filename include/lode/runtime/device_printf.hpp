@@ -38,7 +38,7 @@ public:
     ~DevicePrintf();
     /// Leaves `other` empty.
     DevicePrintf(DevicePrintf&& other) noexcept;
-    /// Ends the own capture and takes over the other's.
+    /// Ends this object's capture and takes over the other's.
     DevicePrintf& operator=(DevicePrintf&& other) noexcept;
     DevicePrintf(const DevicePrintf&) = delete;
     DevicePrintf& operator=(const DevicePrintf&) = delete;

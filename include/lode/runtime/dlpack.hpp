@@ -52,7 +52,7 @@ struct TensorDevice {
 /// DLDataType
 struct DataType {
     TypeCode code = TypeCode::signed_integer;  ///< The kind of number.
-    std::uint8_t bits = 0;                     ///< Of one number.
+    std::uint8_t bits = 0;                     ///< Bits of one number.
     std::uint16_t lanes = 1;                   ///< Numbers in an element.
 
     /// Compares every member.
@@ -64,7 +64,7 @@ struct Tensor {
     void* data = nullptr;             ///< A device address for memory of a device.
     TensorDevice device;              ///< Where it is.
     std::int32_t dimensions = 0;      ///< The length of the two arrays.
-    DataType type;                    ///< Of an element.
+    DataType type;                    ///< The type of an element.
     std::int64_t* shape = nullptr;    ///< Elements in each dimension.
     std::int64_t* strides = nullptr;  ///< In elements; nullptr for dense rows.
     std::uint64_t byte_offset = 0;    ///< From `data` to the first element.
@@ -78,8 +78,8 @@ struct Version {
 
 /// DLManagedTensorVersioned
 struct ManagedTensor {
-    Version version;                            ///< Of the layout; the rest is valid for major 1.
-    void* context = nullptr;                    ///< The producer's.
+    Version version;          ///< The layout's version; the rest is valid for major 1.
+    void* context = nullptr;  ///< The producer's.
     void (*deleter)(ManagedTensor*) = nullptr;  ///< Destroys the tensor; may be null.
     std::uint64_t flags = 0;                    ///< See read_only_flag.
     Tensor tensor;                              ///< The array.

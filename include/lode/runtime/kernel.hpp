@@ -66,7 +66,7 @@ enum class ArgumentKind : std::uint8_t {
     surface   ///< A Surface.
 };
 
-/// The object behind one argument of a launch.
+/// The object that one argument of a launch refers to.
 struct ArgumentOwner {
     ArgumentKind kind = ArgumentKind::value;
     bool has_address = false;             ///< Whether it has an address or a handle.
@@ -309,12 +309,11 @@ public:
     ///
     /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` or a
     /// `DeviceSpan<T>` is passed where the kernel expects a `T*`, and its memory must outlive the
-    /// kernel's run. Errors: invalid_argument
-    /// and out_of_resources for a shape that the kernel or the device can't run, with the value and
-    /// the limit; not_supported for an attribute that the device lacks; invalid_argument for an
-    /// empty kernel, and for a stream, buffer or span that is empty or of another device;
-    /// device_lost; the driver's own. Errors inside the kernel are reported by a later sync, or
-    /// here with LODE_SYNC_LAUNCHES=1.
+    /// kernel's run. Errors: invalid_argument and out_of_resources for a shape that the kernel or
+    /// the device can't run, with the value and the limit; not_supported for an attribute that the
+    /// device lacks; invalid_argument for an empty kernel, and for a stream, buffer or span that is
+    /// empty or of another device; device_lost; the driver's own. Errors inside the kernel are
+    /// reported by a later sync, or here with LODE_SYNC_LAUNCHES=1.
     template <class... Arguments>
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const Arguments&... arguments) const {
@@ -363,7 +362,7 @@ public:
 private:
     explicit Kernel(UntypedKernel untyped) noexcept : untyped_(std::move(untyped)) {}
 
-    /// A function of its own, so that a launch is small enough to be compiled into its caller.
+    /// A separate function, so that a launch is small enough to be compiled into its caller.
     template <class... Arguments>
     [[nodiscard, gnu::noinline, gnu::cold]] Status check_foreign(
         const Arguments&... arguments) const {

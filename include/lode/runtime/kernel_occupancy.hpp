@@ -29,7 +29,7 @@ namespace LODE_NAMESPACE {
 
 /// The dynamic shared memory, in bytes, that each block may use if `blocks` of this size are to fit
 /// on a multiprocessor (cuOccupancyAvailableDynamicSMemPerBlock). Errors: invalid_argument for zero
-/// blocks or threads; out_of_resources if so many don't fit with any amount.
+/// blocks or threads; out_of_resources if that many don't fit with any amount.
 [[nodiscard]] Result<std::size_t> available_dynamic_shared(const UntypedKernel& kernel,
                                                            std::uint32_t blocks,
                                                            std::uint32_t threads_per_block);

@@ -51,7 +51,7 @@ enum class MemorySyncDomain : std::uint8_t {
     remote  ///< For kernels whose traffic leaves the device.
 };
 
-/// Which of the device's domains stand behind both enumerators of MemorySyncDomain.
+/// Which of the device's domains each enumerator of MemorySyncDomain stands for.
 struct MemorySyncDomainMap {
     std::uint8_t usual = 0;   ///< Below DeviceProperties::memory_sync_domains.
     std::uint8_t remote = 1;  ///< Below it too.
@@ -89,7 +89,7 @@ struct LaunchAttributes {
     std::optional<int> shared_carveout_percent = std::nullopt;
     /// The domain of the kernel's fences.
     std::optional<MemorySyncDomain> memory_sync_domain = std::nullopt;
-    /// The device's domains behind it.
+    /// The device's domains that `memory_sync_domain` chooses from.
     std::optional<MemorySyncDomainMap> memory_sync_domain_map = std::nullopt;
     /// Whether the driver schedules for the most NVLink traffic; a hint (driver for CUDA 13.0).
     std::optional<bool> nvlink_centric = std::nullopt;

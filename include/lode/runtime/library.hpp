@@ -40,16 +40,16 @@ struct LoadOptions {
     bool line_info = false;       ///< Source lines for profilers and sanitizers.
     bool debug = false;           ///< Debug information.
     bool verbose_log = false;     ///< More text in Library::load_log().
-    LoadCaching caching = LoadCaching::automatic;  ///< Of loads of global memory.
+    LoadCaching caching = LoadCaching::automatic;  ///< How loads of global memory are cached.
     bool position_independent = false;             ///< Position-independent code.
-    /// Registers are limited so that a block of as many threads fits; 0 for no such limit.
+    /// Registers are limited so that a block of this many threads fits; 0 for no such limit.
     int min_threads_per_block = 0;
     /// No launch has larger blocks; 0 for no such promise. Where a kernel has the PTX directive
     /// .maxntid, that counts, unless `override_directives` is set. Needs a driver for CUDA 12.4.
     int max_threads_per_block = 0;
-    /// As many blocks shall fit into a multiprocessor; 0 leaves it to the driver. Needs
+    /// This many blocks shall fit into a multiprocessor; 0 leaves it to the driver. Needs
     /// max_threads_per_block and a driver for CUDA 12.4, excludes max_registers and
-    /// min_threads_per_block, and is second to the directive .minnctapersm likewise.
+    /// min_threads_per_block. The PTX directive .minnctapersm takes precedence in the same way.
     int min_blocks_per_multiprocessor = 0;
     /// These limits take precedence over the PTX's own directives. Needs a driver for CUDA 12.4.
     bool override_directives = false;

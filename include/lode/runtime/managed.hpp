@@ -69,11 +69,10 @@ namespace detail {
 /// Owns `size()` elements of T in managed memory (cuMemAllocManaged): the host and every device use
 /// the same addresses, and the driver moves the pages.
 ///
-/// Synchronise before the host accesses what a kernel uses. Where
-/// `has_concurrent_managed_access()` is false, the host may not access any managed memory while any
-/// kernel of the device runs, unless the memory is attached to the host or to another stream
-/// (Programming Guide J.2.2). Page faults cost tens of microseconds each: prefetch what a kernel
-/// will use.
+/// Synchronise before the host accesses what a kernel uses. Where `has_concurrent_managed_access()`
+/// is false, the host may not access any managed memory while any kernel of the device runs. Memory
+/// that is attached to the host or to another stream is an exception (Programming Guide J.2.2).
+/// Page faults cost tens of microseconds each: prefetch what a kernel will use.
 ///
 /// Move-only; keeps the device alive. A default-constructed or moved-from buffer belongs to no
 /// device, and every use of its span() fails with invalid_argument. Like a span, a const buffer

@@ -15,7 +15,7 @@ namespace LODE_NAMESPACE {
 
 class Device;
 
-/// The kind of memory behind an address.
+/// The kind of memory at an address.
 enum class MemoryKind : std::uint8_t {
     unknown,  ///< Nothing that the driver knows, such as pageable host memory.
     host,     ///< Page-locked host memory, allocated or registered.

@@ -61,9 +61,9 @@ public:
                 return SharedBuffer(std::move(memory), count);
             });
     }
-    /// The memory behind a descriptor from export_descriptor(), in this process or another, on the
-    /// same GPU. `count` must be what create() was given. The descriptor stays the caller's and may
-    /// be closed afterwards. Errors: invalid_argument for a descriptor of anything else; those of
+    /// The memory of a descriptor from export_descriptor(), in this process or another, on the same
+    /// GPU. `count` must be what create() was given. The descriptor stays the caller's and may be
+    /// closed afterwards. Errors: invalid_argument for a descriptor of anything else; those of
     /// create().
     [[nodiscard]] static Result<SharedBuffer> import(const Device& device, int descriptor,
                                                      std::size_t count) {

@@ -33,7 +33,7 @@ struct StreamAttributes {
     std::optional<int> priority = std::nullopt;
     /// The domain of the kernels' fences.
     std::optional<MemorySyncDomain> memory_sync_domain = std::nullopt;
-    /// The device's domains behind it.
+    /// The device's domains that `memory_sync_domain` chooses from.
     std::optional<MemorySyncDomainMap> memory_sync_domain_map = std::nullopt;
 };
 

@@ -74,7 +74,7 @@ enum class TensorFill : std::uint8_t {
 
 /// A tensor in device memory. Extents and strides begin with the innermost dimension.
 struct TensorLayout {
-    TensorType type = TensorType::f32;        ///< Of the elements.
+    TensorType type = TensorType::f32;        ///< The type of the elements.
     NativeDevicePointer address = 0;          ///< A multiple of 16; of 32 for interleave bytes_32.
     std::vector<std::uint64_t> extents = {};  ///< In elements; 1 to 5 of them, each 1 to 2^32.
     /// Bytes from one element to the next in each dimension but the innermost: multiples of 16

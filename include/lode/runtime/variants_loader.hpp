@@ -135,7 +135,7 @@ public:
 
 private:
     struct State;
-    /// The row's kernel and, behind it, its helpers.
+    /// The row's kernel, followed by its helpers.
     [[nodiscard]] Result<std::vector<UntypedKernel>> load_row(const KernelFamily& family,
                                                               const VariantRow& row,
                                                               const VariantOptions& options) const;

@@ -12,7 +12,7 @@
 namespace LODE_NAMESPACE {
 namespace {
 
-/// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
+/// A position in the bytes of an opened file: the state of a FILE that NVRTC reads.
 struct Reading {
     std::shared_ptr<const std::string> text;
     FileAnswer* answer = nullptr;

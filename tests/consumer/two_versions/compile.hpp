@@ -27,13 +27,13 @@ std::string compile(const char* nvrtc, const char* folder, int step) {
     lode::CompileRequest request{lode::Source::text(code), *lode::Arch::parse("compute_80")};
     request.options.include_folders = {folder};
 
-    // lode compiles it at the real time too. Not kept, but the other lode knows whose it is.
+    // lode compiles it at the real time too. It isn't kept, but the other lode knows whose it is.
     lode::CompileRequest timed = request;
     timed.source = lode::Source::text("__device__ const char* now = __TIME__;");
     (void)lode::unwrap(compiler.compile(timed));
 
     const auto first = lode::unwrap(compiler.compile(request));
-    // What this lode's functions saw of NVRTC's, though another lode has functions there too.
+    // What this lode's functions saw of NVRTC's calls, though another lode has functions there too.
     if (!first.report.not_kept.empty()) throw std::runtime_error(first.report.not_kept);
     const auto files = lode::unwrap(compiler.dependencies(request));
     const bool is_seen = std::ranges::any_of(

@@ -55,11 +55,11 @@ int run(char** arguments) {
     const auto by_plugin = [&](int nvrtc, int step) {
         char answer[1000];
         in_plugin(nvrtcs[nvrtc], folder, step, answer);
-        // Its own version, which doesn't take the host's entries for its own.
+        // The plug-in's own version doesn't take the host's entries for its own.
         require(answer == theirs + ": new", std::string("The plug-in: ") + answer);
     };
 
-    // At the same time: both put their functions into NVRTC.
+    // Both put their functions into NVRTC at the same time.
     std::string failure;
     std::jthread other([&] {
         try {
@@ -71,7 +71,7 @@ int run(char** arguments) {
     by_host(0, 1);
     other.join();
     require(failure.empty(), failure);
-    // In both orders, and each again with what the other one left.
+    // Both orders, and each again with what the other one left.
     by_host(0, 2);
     by_plugin(0, 2);
     by_plugin(1, 3);

@@ -4,7 +4,7 @@
 #include <cub/agent/agent_radix_sort_onesweep.cuh>
 #include <cub/block/block_radix_rank.cuh>
 
-// One pass a digit, ranked as the agents of cub::DeviceRadixSort rank.
+// One pass per digit, ranked as the agents of cub::DeviceRadixSort rank.
 template <class Rank>
 __device__ void sort_block(unsigned* data) {
     __shared__ typename Rank::TempStorage temp;

@@ -1,4 +1,4 @@
-// Threads that part: escape times and Collatz lengths.
+// Threads that diverge: escape times and Collatz lengths.
 extern "C" __global__ void mandelbrot(int* out, int width, int height, int limit) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;

@@ -1,4 +1,4 @@
-// One thread an element: loads and stores of every width.
+// One thread per element: loads and stores of every width.
 extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];

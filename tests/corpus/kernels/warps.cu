@@ -10,7 +10,7 @@ extern "C" __global__ void votes(const int* in, unsigned* out) {
     o[4] = __shfl_sync(~0u, v, (t * 7) % 32);
     o[5] = __shfl_xor_sync(~0u, v, 5, 16);
     o[6] = __shfl_up_sync(~0u, v, 3, 8);
-    // Halves of the warp part and call with masks of their own.
+    // Halves of the warp diverge and call with masks of their own.
     if (t % 32 < 16) {
         o[7] = __ballot_sync(0x0000ffffu, v & 2);
     } else {

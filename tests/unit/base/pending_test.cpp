@@ -83,7 +83,7 @@ TEST_CASE("pending: then() passes values on and skips errors") {
     CHECK(calls == 0);
     CHECK(ran);
     CHECK(require(after_nothing.get()) == 3);
-    // Of a result that is there, at once.
+    // At once, because the result is there.
     CHECK(require(made.pending.then([](int value) { return value + 1; }).get()) == 22);
 }
 

@@ -1,6 +1,7 @@
 #include "base/shared_library.hpp"
 
 #include "tests/support/scratch.hpp"
+#include "tests/support/text.hpp"
 
 #include <string>
 #include <system_error>
@@ -10,19 +11,12 @@
 using lode::Errc;
 using lode::open_first;
 using lode::SharedLibrary;
+using lode::test::contains;
 
 extern "C" {
 /// As <lode/base/package.h> defines it.
 __attribute__((visibility("hidden"))) const char* lode_package = nullptr;
 }
-
-namespace {
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("shared library: opens a bare name and says which file was opened") {
     const auto library = SharedLibrary::open("libm.so.6");

@@ -25,7 +25,7 @@ namespace {
 
 const Arch sm_90 = *Arch::parse("sm_90");
 
-/// Its constants depend on the rounding mode of whoever calculates them.
+/// Its constants depend on the rounding mode of the thread that calculates them.
 Source constants() {
     return Source::text(
         "extern \"C\" __global__ void k(double* o) { o[0] = sin(0.3) + pow(1.1, 2.2) * exp(0.7); "

@@ -199,7 +199,7 @@ TEST_CASE("nvcc flags: what people pass") {
           Flags{"-Xcudafe=--diag_error=out_of_order_ctor_init"});
     CHECK(passed({"--extended-lambda", "--expt-relaxed-constexpr"}) ==
           Flags{"-Xcudafe=--extended-lambda", "--device-as-default-execution-space"});
-    // Nobody knows it, so NVRTC judges.
+    // An unknown flag, so NVRTC judges.
     CHECK(passed({"--new-flag", "value", "--other=1"}) ==
           Flags{"--new-flag", "value", "--other=1"});
 }

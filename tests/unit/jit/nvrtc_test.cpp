@@ -2,12 +2,12 @@
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvrtc/table.hpp"
 #include "tests/support/scratch.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -21,31 +21,9 @@ using lode::NvrtcTable;
 using lode::Source;
 using lode::test::contains;
 using lode::test::sm;
+using lode::test::Variable;
 
 namespace {
-
-/// Sets an environment variable; the destructor restores it.
-class ScopedVariable {
-public:
-    ScopedVariable(const char* name, const std::string& value) : name_(name) {
-        const char* old = std::getenv(name);
-        if (old != nullptr) old_ = old;
-        ::setenv(name, value.c_str(), 1);
-    }
-    ~ScopedVariable() {
-        if (old_.empty()) {
-            ::unsetenv(name_);
-        } else {
-            ::setenv(name_, old_.c_str(), 1);
-        }
-    }
-    ScopedVariable(const ScopedVariable&) = delete;
-    ScopedVariable& operator=(const ScopedVariable&) = delete;
-
-private:
-    const char* name_;
-    std::string old_;
-};
 
 int any_function = 0;
 
@@ -113,7 +91,7 @@ TEST_CASE("nvrtc: a library given by file or folder, or by LODE_NVRTC, is the on
     CHECK(Compiler({.nvrtc = found->path.parent_path()}).info()->path.parent_path() ==
           found->path.parent_path());
 
-    const ScopedVariable variable("LODE_NVRTC", found->path.string());
+    const Variable variable("LODE_NVRTC", found->path.c_str());
     const auto by_variable = Compiler().info();
     REQUIRE(by_variable);
     REQUIRE(by_variable->search_attempts.size() == 1);

@@ -1,9 +1,9 @@
 // The arch ladder in Device: LODE_FORCE_PTX, drivers of other versions, and PTX that the driver
 // refuses, which a scripted nvJitLink links.
+#include "tests/support/variable.hpp"
 #include "tests/unit/runtime/support.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,26 +14,12 @@ using namespace lode::test;
 
 namespace {
 
-/// Sets an environment variable for a scope.
-class Variable {
-public:
-    Variable(const char* name, const std::string& value) : name_(name) {
-        ::setenv(name, value.c_str(), 1);
-    }
-    ~Variable() { ::unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-};
-
 /// A device whose driver returns CUDA_ERROR_UNSUPPORTED_PTX_VERSION for all PTX, and an nvJitLink
 /// that follows the script.
 struct RefusingMachine {
     explicit RefusingMachine(const std::string& script, FakeDriver::Options options = {})
         : library("LODE_NVJITLINK", LODE_FAKE_NVJITLINK_LIBRARY),
-          outcome("LODE_FAKE_NVJITLINK", script),
+          outcome("LODE_FAKE_NVJITLINK", script.c_str()),
           machine(std::move(options),
                   {.log = Log([this](LogLevel level, std::string_view line) {
                        lines.push_back(std::string(to_string(level)) + ": " + std::string(line));

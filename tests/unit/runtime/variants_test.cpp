@@ -160,7 +160,7 @@ TEST_CASE("variants: neighbours with an estimate come in its order if the proble
             return start + each * static_cast<double>(problem.x);
         };
     };
-    // Of 9.0: wgmma, cluster and stages are neighbours, aligned and portable stay behind them.
+    // On 9.0, wgmma, cluster and stages are neighbours; aligned and portable stay after them.
     family.rows[1].estimate = cost(1000, 1);
     family.rows[2].estimate = cost(100, 2);
     family.rows[3].estimate = cost(10, 4);

@@ -26,7 +26,7 @@ struct RaceAccess {
     const Op* op;
     const Noted& noted;
     BlockOrder& order;
-    BlockOrder& home;  ///< Of the block whose shared memory is accessed.
+    BlockOrder& home;  ///< The block whose shared memory is accessed.
     const u8* memory;  ///< That shared memory.
     bool shared;
     Site site;

@@ -18,10 +18,10 @@
 
 namespace lode::emulator::exec {
 
-/// One access: the number of the block in bits 33 to 62 (for shared memory: 0 for the own block, or
-/// the rank of another block of the cluster plus one, or stamp_products), then a
-/// bit for an asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the
-/// lowest 10. 0: none.
+/// One access: the number of the block in bits 33 to 62 (for shared memory: 0 for the memory's own
+/// block, or the rank of another block of the cluster plus one, or stamp_products), then a bit for
+/// an asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the lowest
+/// 10. 0: none.
 using Stamp = u64;
 
 inline constexpr u32 stamp_block_shift = 33;
@@ -29,7 +29,7 @@ inline constexpr u64 stamp_async = u64{1} << 32;
 inline constexpr u32 stamp_time_shift = 12;
 inline constexpr u64 stamp_cta = 1u << 10;  ///< Strong in its block.
 inline constexpr u64 stamp_gpu = 2u << 10;  ///< Strong in the device.
-/// Both bits: a weak write that strong ones have covered since. They are ordered behind it, but
+/// Both bits: a weak write that strong ones have covered since. They are ordered after it, but
 /// other threads' accesses may not be.
 inline constexpr u64 stamp_covered = stamp_cta | stamp_gpu;
 /// Equal bits here: accesses by the same thread.
@@ -101,7 +101,7 @@ struct CellArrays {
     /// Bytes of stamps and sites for a row.
     static constexpr u64 single_bytes = u64{3} * 16 * (sizeof(Stamp) + sizeof(Site));
 
-    /// With the stamps and sites of so many rows in a block of `rows * single_bytes`.
+    /// With the stamps and sites of as many rows as a block of `rows * single_bytes` holds.
     static CellArrays in(CellRow* its_rows, u64 row_count, void* singles) noexcept;
     [[nodiscard]] CellArrays from(u64 row) const noexcept;
     /// Makes a row of a track one whose stamps are kept one by one, and its word at least `word`.

@@ -55,7 +55,7 @@ void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 by
     const u32 shift = order.shared.shift;
     for (u32 k = offset >> shift; k < (offset + bytes + (1u << shift) - 1) >> shift; ++k) {
         const Stamp write = order.shared.write.at(k);
-        // Asynchronous copies need no fence; of what other blocks write, their time says nothing.
+        // Asynchronous copies need no fence; their time says nothing of what other blocks write.
         if ((write & stamp_async) != 0 || stamp_block(write) != 0) continue;
         if (stamp_time(write) <= order.proxy_fence) continue;
         if (!is_new_finding(c, op, Finding::proxy_fence)) return;

@@ -153,7 +153,7 @@ private:
 
     CellArrays arrays_;
     Past past_;
-    u64 word_;  ///< Of rows kept stamp by stamp, for an access now.
+    u64 word_;  ///< Word of a row that is kept stamp by stamp, for an access now.
     Site site_;
     bool only_floor_;
     mutable u32 fresh_ = 0;

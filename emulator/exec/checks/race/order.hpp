@@ -15,8 +15,8 @@
 
 namespace lode::emulator::exec {
 
-/// What is known beyond the floors of the own block and warp: for blocks, warps and threads, the
-/// time up to which their accesses have happened. Immutable once shared.
+/// What is known beyond the floors of a thread's own block and warp: for blocks, warps and threads,
+/// the time up to which their accesses have happened. Immutable once shared.
 struct Clock {
     struct Entry {
         u64 who = 0;
@@ -79,7 +79,7 @@ struct ProductRegister {
     const Op* op = nullptr;
     u32 group = 0;
     bool is_result = false;
-    bool is_copy = false;  ///< Of a result, by mov.
+    bool is_copy = false;  ///< Copied from a result, by mov.
 };
 
 /// The products (wgmma) of a warp. Registers are told apart by their host addresses.

@@ -55,8 +55,9 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
     return std::equal(mine, mine + a.noted.bytes, now);
 }
 
-/// Of two accesses of this launch that are ordered before one by now: whether the first is behind
-/// the other, as far as stamps tell. Who is ordered behind it is then behind the other, too.
+/// Whether the first of two accesses of this launch comes after the other, as far as stamps tell;
+/// both are ordered before an access now. What is ordered after it then also is ordered after the
+/// other.
 bool is_behind(Stamp s, Stamp other) {
     return stamp_block(s) != stamp_block(other) || stamp_time(s) >= stamp_time(other);
 }
@@ -137,7 +138,7 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
         }
         const bool on_strong = write != 0 && !stamp_is_weak(write) && !stamp_is_covered(write);
         if (a.strength != 0 && on_strong && !is_past(write)) {
-            // Of several strong writes in no order, two are kept that are far from each other.
+            // If several strong writes are in no order, two are kept that are far from each other.
             if (!has_second || is_past(last) || distance(last, write) <= distance(own, write))
                 cells.last.set(k, second_write(own), a.site);
             continue;
@@ -167,7 +168,7 @@ public:
           region_(cells_.region_of(addresses[std::countr_zero(mask)])),
           tracks_(a, region_.arrays) {}
 
-    /// Weak accesses to so many granules of 4 bytes each.
+    /// Weak accesses to this many granules of 4 bytes each.
     template <bool writes, u32 granules>
     LODE_RACES_BY_DESIGN void record_words() {
         // Copies, which the stores don't make the compiler read again.

@@ -257,7 +257,7 @@ bool record_run(const RaceAccess& a, const Place& place, u32 granules, u32 shift
                all_plain<shared>(cells.last, piece, a.past);
     });
     if (!fine) return false;
-    // The reads may stay: what is ordered behind this write is ordered behind them.
+    // The reads may stay: what is ordered after this write is ordered after them.
     each_piece(place.index, granules, shift, own,
                [&](const Piece& piece) { record(cells.write, piece, a.site); });
     return true;
@@ -302,8 +302,8 @@ struct Quick {
     }
 };
 
-/// Of rows that a warp accesses whole: their words alone decide, and are all that changes. False if
-/// an earlier access needs a closer look, or a row isn't one word; nothing has changed then.
+/// Records rows that a warp accesses whole, whose words alone decide and change. False if an
+/// earlier access needs a closer look, or a row isn't one word; nothing has changed then.
 template <bool shared, bool writes, u32 shift>
 [[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool quick_rows(const Quick& q, CellRow* rows) {
     constexpr u32 count = 2u << shift;

@@ -124,7 +124,7 @@ private:
 
 /// A byte for each lane, from eight vectors of four lanes that are all ones or zeros.
 __m256i bytes_of(const __m256i* quads) {
-    __m256i words[4];  // Of 32 bits, from two quads each; the packing mixes halves of 128 bits.
+    __m256i words[4];  // 32-bit words, each from two quads; the packing mixes halves of 128 bits.
     for (u32 k = 0; k < 4; ++k) {
         const __m256i low =
             _mm256_permutevar8x32_epi32(quads[2 * k], _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
@@ -226,7 +226,7 @@ template bool race_word_run<true>(const RaceAccess&, const CellArrays&, u64);
 
 namespace {
 
-/// Weak accesses by single lanes to so many granules each.
+/// Weak accesses by single lanes to this many granules each.
 template <bool writes, u32 granules>
 void record_weak(const RaceAccess& a, const u64* addresses) {
     const SharedTracks tracks(a);

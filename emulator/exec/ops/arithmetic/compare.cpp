@@ -17,7 +17,7 @@ const Op* compare_and_branch(WarpContext& c, const Op* op) {
     return branch_on(c, op, (op->flags != 0 ? ~bits : bits) & c.mask);
 }
 
-// One row for plain setp.<cmp>.<type>, one with a branch behind it, and one, ".x", for forms with
+// One row for plain setp.<cmp>.<type>, one with a branch after it, and one, ".x", for forms with
 // more operands.
 #define LODE_COMPARE(name, T, letter, expression)                                              \
     {"setp." name, &compare<T, [](T a, T b) { return (expression); }>, {'p', letter, letter}}, \

@@ -116,7 +116,7 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
     if (c.init && code.local_bytes != 0)
         each_lane(c.mask, [&](u32 i) { forget_local(c, i, base, top); });
     enter_frame(c, frame);
-    // Lanes that stay behind are in a shallower frame, which runs later.
+    // Lanes that don't take part are in a shallower frame, which runs later.
     c.stop = leave();
     return code.ops.data();
 }

@@ -5,20 +5,20 @@
 
 namespace lode::emulator::exec {
 
-/// Tells the checks that are on of an access by a full warp: to consecutive elements, or to one.
-/// `first` is the address of lane 0, an offset in shared memory. After an exception, which it keeps
-/// in WarpContext::thrown, it returns false.
+/// Reports an access by a full warp, to consecutive elements or to one, to the checks that are on.
+/// `first` is the address of lane 0, an offset in shared memory. False after an exception, which it
+/// keeps in WarpContext::thrown.
 using NoteRun = bool (*)(WarpContext& c, const Op* op, u64 first) noexcept;
-/// `bytes`: of an element, 1 to 8.
+/// `bytes`: the size of an element, 1 to 8.
 NoteRun note_run_of(u32 bytes, bool store, bool shared, bool uniform);
 
 enum class NotedSums : u8 {
     thrown,        ///< As for NoteRun.
     told,          ///< The sums are to be made.
-    need_handler,  ///< Nothing is told: the sums may order lanes, which the op's handler knows.
+    need_handler,  ///< Nothing is reported: the sums may order lanes, which the op's handler knows.
 };
-/// Tells the checks that are on of an atomic sum of 4 bytes by each lane of a full warp, at these
-/// offsets in the block's shared memory.
+/// Reports an atomic sum of 4 bytes by each lane of a full warp, at these offsets in the block's
+/// shared memory, to the checks that are on.
 NotedSums note_sums(WarpContext& c, const Op* op, const u32* offsets) noexcept;
 
 }  // namespace lode::emulator::exec

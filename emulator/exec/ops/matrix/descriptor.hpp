@@ -1,4 +1,4 @@
-// Matrices in shared memory behind descriptors, which wgmma and tcgen05 read.
+// Matrices in shared memory that wgmma and tcgen05 read by descriptors.
 #pragma once
 
 #include "emulator/exec/checks/race/order.hpp"
@@ -79,7 +79,7 @@ inline std::string wrong_descriptor(u64 bits) {
     return {};
 }
 
-/// The upper bits of addresses in a block's shared memory; 0 for the own one.
+/// The upper bits of addresses in a block's shared memory; 0 for the block that runs.
 inline u32 tag_of_block(const WarpContext& c, const Block& block) noexcept {
     return &block == c.block ? 0 : (block.rank + 1) << rank_shift;
 }

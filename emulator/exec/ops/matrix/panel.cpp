@@ -71,7 +71,7 @@ template <bool odd>
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/// Splits the bits of eight finite summands. In vectors: a vector that is read right behind its
+/// Splits the bits of eight finite summands. In vectors: a vector that is read right after its
 /// elements' stores stalls.
 [[gnu::always_inline]] inline void split_summands(Ints bits, bool halves, Reals& significands,
                                                   Ints& exponents) noexcept {

@@ -28,7 +28,7 @@ struct RightPanel {
 };
 /// rows * 8 elements of the summand, which become those of the result.
 struct SumPanel {
-    alignas(32) std::array<u32, max_matrix_rows * panel_columns> bits;  ///< Of c, then of d.
+    alignas(32) std::array<u32, max_matrix_rows * panel_columns> bits;  ///< Bits of c, then of d.
     std::array<f64, max_matrix_rows * panel_columns> reals;
 };
 
@@ -38,7 +38,7 @@ void add_real_product(const LeftMatrix& a, const RightPanel& b, const Precision&
                       bool c_halves, bool d_halves, SumPanel& sum) noexcept;
 /// The scales of one product: of the rows of a and of the columns of b.
 struct ScaleTable {
-    std::size_t count = 0;  ///< Of a row.
+    std::size_t count = 0;  ///< Scales of a row.
     bool has_nan = false;
     std::array<f32, std::size_t{16} * 4> a_significands;
     std::array<i32, std::size_t{16} * 4> a_exponents;

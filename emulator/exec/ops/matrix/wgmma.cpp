@@ -1,4 +1,4 @@
-// wgmma.mma_async: matrices in shared memory behind descriptors.
+// wgmma.mma_async: matrices in shared memory, given by descriptors.
 #include "emulator/exec/ops/control/whole_warp.hpp"
 #include "emulator/exec/ops/matrix/descriptor.hpp"
 #include "emulator/exec/ops/matrix/fragment.hpp"

@@ -1,4 +1,4 @@
-// Access to the host bytes behind emulated memory.
+// Access to the host bytes that hold emulated memory.
 //
 // Workers run different blocks concurrently and share global memory, so a data race of the emulated
 // program must not be a data race of the emulator. SharedBytes accesses each naturally aligned

@@ -328,7 +328,8 @@ template <class Space, class T, u32 n>
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
     if (c.watch) {
-        // A writer on another worker is noted before it stores: who reads its value is noted later.
+        // A writer on another worker is noted before it stores: a reader of its value is noted
+        // later.
         if (is_strong(op)) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
         order_lanes<Space>(c, op, a, false, false);
     }

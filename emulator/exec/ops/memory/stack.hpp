@@ -5,7 +5,7 @@
 
 namespace lode::emulator::exec {
 
-/// The first byte behind a frame's own variables.
+/// The first byte after a frame's own variables.
 [[nodiscard]] u32 end_of_variables(const Frame& frame) noexcept;
 /// Ensures that every lane's local memory has at least `top` bytes. Throws std::bad_alloc.
 void grow_local(WarpContext& c, u32 top);

@@ -45,7 +45,7 @@ struct WideOperands {
 
 /// Calls `move` with the coordinates of each pixel, until it returns false. With im2col::w the halo
 /// continues the walk. With im2col::w::128 the column's 128 pixels are in four quarters; a halo
-/// continues each of them, and all halos lie behind the column, the first pixels of the four first.
+/// continues each of them, and all halos lie after the column, the first pixels of the four first.
 template <class Move>
 bool each_wide_pixel(const TensorMap& map, const Coordinates& start, const WideOperands& operands,
                      Move&& move) {

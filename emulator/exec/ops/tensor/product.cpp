@@ -298,7 +298,7 @@ private:
     const TensorProduct& plan_;
     const TensorInstruction& of_;
     TensorPlace place_;
-    u32 left_depth_;  ///< Of the elements that are there.
+    u32 left_depth_;  ///< Depth of the elements that are there.
     u32 group_rows_;
     std::array<Block*, 2> blocks_{};
     std::vector<u32> right_, raw_;

@@ -122,7 +122,7 @@ public:
         Coordinates count{1, 1, 1, 1, 1};
         for (u32 axis = 0; axis < map_.axes; ++axis)
             count[axis] = (map_.box[axis] + step(axis) - 1) / step(axis);
-        // Of slices of channels, a box has one.
+        // A box has one slice of channels.
         if (map_.interleave != TensorInterleave::none) count[map_.axes - 2] = 1;
         Coordinates k{};
         for (k[4] = 0; k[4] < count[4]; ++k[4]) {

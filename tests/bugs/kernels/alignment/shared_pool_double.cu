@@ -1,4 +1,4 @@
-//@ bug: Doubles are placed behind three floats in a pool of shared memory.
+//@ bug: Doubles are placed after three floats in a pool of shared memory.
 //@ class: alignment
 //@ buffer: out f64[32] = 0
 //@ launch: pool<<<1, 32>>>(out)

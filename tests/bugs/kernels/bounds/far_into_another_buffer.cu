@@ -6,6 +6,6 @@
 
 __global__ void scatter(float* a, int n) {
     int i = threadIdx.x;
-    // 300 thousand elements on: with two buffers of 256 KiB that isn't behind both of them.
+    // 300 thousand elements on: with two buffers of 256 KiB that isn't past both of them.
     a[i + n + n / 2] = 2.f;  // BUG
 }

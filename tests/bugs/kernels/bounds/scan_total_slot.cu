@@ -1,4 +1,4 @@
-//@ bug: The exclusive scan stores the total behind the last element, where no room was allocated.
+//@ bug: The exclusive scan stores the total past the last element, where no room was allocated.
 //@ class: bounds
 //@ buffer: in i32[128] = 1
 //@ buffer: out i32[128] = 0

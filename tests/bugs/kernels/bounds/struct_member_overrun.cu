@@ -1,4 +1,4 @@
-//@ bug: Writing key[4] of a struct whose key has four elements changes the member behind it.
+//@ bug: Writing key[4] of a struct whose key has four elements changes the member after it.
 //@ class: bounds
 //@ buffer: records i32[160] = 7
 //@ launch: fill_keys<<<1, 32>>>(records, 5)

@@ -1,4 +1,4 @@
-//@ bug: Of two page-locked buffers, only the input's is freed.
+//@ bug: Only the input's page-locked buffer is freed, not the output's.
 //@ class: leak
 //@ buffer: pinned in i32[256] = i
 //@ buffer: pinned out i32[256] = 0

@@ -1,4 +1,4 @@
-//@ bug: Blocks of a cluster exchange values through global memory behind __syncthreads.
+//@ bug: Blocks of a cluster exchange values through global memory after __syncthreads.
 //@ class: race
 //@ buffer: stage i32[64] = 0
 //@ buffer: out i32[64] = 0

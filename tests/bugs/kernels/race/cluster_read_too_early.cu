@@ -1,4 +1,4 @@
-//@ bug: A block reads its neighbour's shared memory behind __syncthreads instead of cluster.sync.
+//@ bug: A block reads its neighbour's shared memory after __syncthreads instead of cluster.sync.
 //@ class: race
 //@ buffer: out i32[64] = 0
 //@ launch: exchange<<<2, 32>>>(out)

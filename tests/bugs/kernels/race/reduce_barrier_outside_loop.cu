@@ -1,4 +1,4 @@
-//@ bug: The barrier stands behind the loop of the tree instead of in it.
+//@ bug: The barrier stands after the loop of the tree instead of in it.
 //@ class: race
 //@ buffer: in i32[128] = i
 //@ buffer: out i32[1] = 0

@@ -1,4 +1,4 @@
-//@ right: Threads set bits of shared words by atomicOr and read them behind a barrier.
+//@ right: Threads set bits of shared words by atomicOr and read them after a barrier.
 //@ class: race
 //@ buffer: data i32[128] = (i * 11) % 64
 //@ buffer: out u32[4] = none

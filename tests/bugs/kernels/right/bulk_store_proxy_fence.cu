@@ -1,4 +1,4 @@
-//@ right: Each thread makes its stores visible to the asynchronous proxy before the barrier behind which a bulk copy reads them.
+//@ right: Each thread makes its stores visible to the asynchronous proxy before the barrier; a bulk copy reads them after it.
 //@ class: race
 //@ buffer: data i32[256] = 5 * i
 //@ buffer: out i32[256] = 1

@@ -1,4 +1,4 @@
-//@ right: Threads of several warps store true to one shared flag, which is read behind a barrier.
+//@ right: Threads of several warps store true to one shared flag, which is read after a barrier.
 //@ class: race
 //@ buffer: data i32[128] = i - 100
 //@ buffer: out i32[1] = none

@@ -1,4 +1,4 @@
-//@ right: Every thread fences its own stores; one thread sets the flag behind a barrier.
+//@ right: Every thread fences its own stores; one thread sets the flag after a barrier.
 //@ class: race
 //@ buffer: message i32[64] = 0
 //@ buffer: flag i32[1] = 0

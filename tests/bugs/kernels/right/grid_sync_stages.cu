@@ -1,4 +1,4 @@
-//@ right: A cooperative launch: the second stage reads other blocks' results behind grid.sync().
+//@ right: A cooperative launch: the second stage reads other blocks' results after grid.sync().
 //@ class: race
 //@ buffer: data f32[256] = i
 //@ buffer: tmp f32[256] = none

@@ -1,4 +1,4 @@
-//@ right: Thread 0 allocates for the block, and the last thread frees behind a barrier.
+//@ right: Thread 0 allocates for the block, and the last thread frees after a barrier.
 //@ class: leak
 //@ buffer: out i32[128] = none
 //@ launch: reverse<<<2, 64>>>(out)

@@ -1,4 +1,4 @@
-//@ right: The array of warp sums is reused, with a barrier behind the reads of the first use.
+//@ right: The array of warp sums is reused, with a barrier after the reads of the first use.
 //@ class: race
 //@ buffer: data f32[256] = i % 16
 //@ buffer: out f32[2] = none

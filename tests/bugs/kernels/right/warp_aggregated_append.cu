@@ -1,4 +1,4 @@
-//@ right: One atomic per warp reserves room, and the active lanes write behind each other.
+//@ right: One atomic per warp reserves room, and the active lanes write one after the other.
 //@ class: race
 //@ buffer: data i32[256] = i
 //@ buffer: out i32[256] = -1

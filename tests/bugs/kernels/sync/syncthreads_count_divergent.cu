@@ -1,4 +1,4 @@
-//@ bug: __syncthreads_or stands behind a short-circuit that some threads of a warp take.
+//@ bug: __syncthreads_or stands after a short-circuit that some threads of a warp take.
 //@ class: sync
 //@ buffer: in i32[64] = i - 10
 //@ buffer: out i32[64] = 0

@@ -1,4 +1,4 @@
-//@ bug: Of the roles of a block's warps only two have the first barrier; the third is one behind.
+//@ bug: Only two roles of a block's warps have the first barrier; the third is one barrier late.
 //@ class: sync
 //@ buffer: out i32[96] = 0
 //@ launch: roles<<<1, 96>>>(out)

@@ -48,7 +48,7 @@ TEST_CASE("emulator green context: a split rounds up, and the rest is what remai
     const auto whole = whole_device(0);
     unsigned count = 0;
     CHECK(green_split(whole, nullptr, &count, 20) == CUDA_SUCCESS);
-    CHECK(count == 5);  // Of 24.
+    CHECK(count == 5);  // The device has 24.
     std::array<CUdevResource, 5> groups{};
     CUdevResource rest{};
     CHECK(green_split(whole, groups.data(), &count, 20, &rest) == CUDA_SUCCESS);

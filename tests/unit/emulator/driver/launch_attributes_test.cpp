@@ -60,7 +60,7 @@ struct AttributeBench {
 
 }  // namespace
 
-TEST_CASE("emulator attributes: events in launch attributes are recorded behind the kernel") {
+TEST_CASE("emulator attributes: events in launch attributes are recorded after the kernel") {
     AttributeBench bench;
     for (const auto id :
          {CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}) {

@@ -1,5 +1,6 @@
 // lode_emulator_set_lines: the lines of code that is loaded without come from PTX that is the same
 // code with line information, which is asked for only when a place has to be named.
+#include "tests/support/text.hpp"
 #include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 using namespace lode::emulator_test;
+using lode::test::contains;
 using lode::test::Variable;
 using namespace std::chrono_literals;
 
@@ -224,10 +226,6 @@ struct Bench {
     CUlibrary library = nullptr;
     CUdeviceptr memory = 0;
 };
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 // PTX that can't be loaded, and kernels that can't run in PTX that can.
+#include "tests/support/text.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 using namespace lode::emulator_test;
+using lode::test::contains;
 
 namespace {
 
@@ -31,10 +33,6 @@ std::string empty_kernel(std::string_view version, std::string_view target) {
     return fmt::format(
         ".version {}\n.target {}\n.address_size 64\n.visible .entry k()\n{{\nret;\n}}\n", version,
         target);
-}
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
 }
 
 /// One unsupported instruction of each family.

@@ -105,7 +105,7 @@ TEST_CASE("emulator stream: a destroyed stream finishes its work") {
     CHECK(turns.next == 1);
 }
 
-TEST_CASE("emulator stream: no work runs behind the end of its context") {
+TEST_CASE("emulator stream: no work runs after the end of its context") {
     const Machine machine;
     const Current scope;
     struct Watch {

@@ -15,7 +15,7 @@ using View = std::vector<unsigned>;
 
 struct Access {
     unsigned warp = 0;
-    unsigned time = 0;  ///< Of the warp: how many steps it has done.
+    unsigned time = 0;  ///< The warp's time: how many steps it has done.
     const BarrierStep* step = nullptr;
     std::uint32_t lanes = 0;
     View view;
@@ -196,7 +196,7 @@ private:
         return open & a.lanes;
     }
 
-    /// Whether b, which the model did after a, isn't ordered behind it.
+    /// Whether b, which the model did after a, isn't ordered after it.
     [[nodiscard]] bool unordered(const Access& a, const Access& b, bool strict) const {
         if (a.step->slot != b.step->slot) return false;
         if (a.step->kind == Kind::read && b.step->kind == Kind::read) return false;

@@ -27,15 +27,15 @@ struct BarrierStep {
 
     BarrierForm form = BarrierForm::sync;
     unsigned phase = 0;     ///< By which the generator names the use of a barrier.
-    unsigned id = 0;        ///< Of the barrier.
-    unsigned count = 0;     ///< Of its threads; 0: not given.
+    unsigned id = 0;        ///< The barrier's number.
+    unsigned count = 0;     ///< How many threads it expects; 0: not given.
     unsigned spelling = 0;  ///< bar., bar.cta., barrier., barrier.cta., and the last two aligned.
     bool id_register = false;
     bool count_register = false;
     /// Lanes that execute another instruction than the others; 0: one for all. Not for aligned
     /// ones, if the program is right.
     std::uint32_t apart = 0;
-    std::uint32_t predicates = 0;  ///< Of the lanes, for reductions.
+    std::uint32_t predicates = 0;  ///< The lanes' predicates, for reductions.
     bool negated = false;
 
     std::uint32_t lanes = 0;  ///< Which lanes leave.
@@ -56,7 +56,7 @@ struct BarrierProgram {
 
 struct BarrierOutcome {
     bool ends = true;  ///< False if warps wait for ever.
-    /// Of each thread; meaningless with a race.
+    /// One of each thread; meaningless with a race.
     std::vector<std::uint32_t> results;
     /// Whether two accesses to a word, one of them a write, are in no order.
     bool races = false;

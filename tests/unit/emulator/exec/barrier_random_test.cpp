@@ -237,7 +237,7 @@ TEST_CASE("barriers: a wrong count is found at its barrier") {
         const bool others_wait = std::ranges::any_of(use->steps, [&](const BarrierStep* one) {
             return one != &step && one->form != BarrierForm::arrive;
         });
-        // A warp that waits for itself alone disturbs nobody who doesn't wait.
+        // A warp that waits for itself alone disturbs no warp that doesn't wait.
         if (step.count == right || (step.count == 32 && !others_wait)) continue;
         // ptxas refuses such constants.
         step.count_register = step.count_register || step.count % 32 != 0;

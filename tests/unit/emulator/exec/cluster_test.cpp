@@ -21,7 +21,7 @@ LaunchOutcome run_clusters(Rig& rig, const Module& module, std::uint32_t blocks,
                               rig.options);
 }
 
-/// Reads the word of the next block of the cluster, with barriers before and behind.
+/// Reads the word of the next block of the cluster, with a barrier before and after.
 const std::string neighbour = ptx_kernel(
     ".param .u64 out",
     "mov.u32 %r1, %cluster_ctarank;\nmov.u32 %r2, %cluster_nctarank;\nmov.u32 %r3, %ctaid.x;\n"

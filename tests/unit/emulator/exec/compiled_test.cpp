@@ -211,8 +211,8 @@ private:
         }
     }
     /// A sum in shared memory whose address is a register of 64 bits, a parameter or a constant.
-    /// Its upper half doesn't count. With wrong accesses: the word behind or in front of the array,
-    /// or half a word further.
+    /// Its upper half doesn't count. With wrong accesses: the word after or before the array, or
+    /// half a word further.
     std::string sum_at_wide_address(unsigned at) {
         const unsigned kind = pick(5);
         const unsigned words_left = kind < 2 ? 64 - 31 : 64;

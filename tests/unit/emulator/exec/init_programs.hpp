@@ -16,7 +16,7 @@ namespace lode::emulator::exec {
 namespace init_random {
 
 inline constexpr unsigned threads = 64;
-inline constexpr unsigned area_bytes = 64;  ///< Of each thread, in each space.
+inline constexpr unsigned area_bytes = 64;  ///< Bytes of each thread, in each space.
 
 enum class Space : unsigned { global, shared, local };
 enum class What : unsigned { load, store, number, parameter, move, add, atomic };
@@ -44,15 +44,15 @@ struct Step {
     bool generic = false;  ///< By a generic address.
     bool wide = true;      ///< A 64-bit address in shared or local memory.
     unsigned whose = 0;    ///< Memory of 0: the thread, 1: its partner, 2: one thread.
-    unsigned bytes = 4;    ///< Of an element.
+    unsigned bytes = 4;    ///< Bytes of an element.
     unsigned offset = 0;   ///< In the area.
     std::vector<unsigned> registers;
     bool guarded = false;
-    unsigned line = 0;  ///< Of the PTX text.
+    unsigned line = 0;  ///< Line of the PTX text.
 };
 
 struct Program {
-    unsigned chunk = area_bytes;  ///< Threads have chunks of so many bytes in turn.
+    unsigned chunk = area_bytes;  ///< Threads have chunks of this many bytes in turn.
     unsigned partner = 1;         ///< A thread's partner has its number ^ this.
     unsigned one = 0;
     unsigned turns = 1;
@@ -68,7 +68,7 @@ struct Program {
         if (space == Space::local) return offset;
         return offset / chunk * chunk * threads + offset % chunk;
     }
-    /// Whether another access by the same address register is right before or behind one.
+    /// Whether another access by the same address register is right before or after one.
     [[nodiscard]] bool has_neighbour(const Step& step) const {
         const auto base = [](const Step& near) {
             return std::tuple(near.space, near.whose, near.space != Space::global && near.generic,

@@ -58,7 +58,7 @@ public:
         }
     }
 
-    std::set<unsigned> lines;  ///< Of loads and atomics that use unwritten bytes.
+    std::set<unsigned> lines;  ///< Lines of loads and atomics that use unwritten bytes.
     [[nodiscard]] const std::vector<bool>& global() const { return memory_[0]; }
 
 private:

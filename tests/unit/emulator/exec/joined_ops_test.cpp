@@ -1,5 +1,5 @@
 // Instructions that one op performs together: addresses made of an index, comparisons with the
-// branch behind them. Each program also stands with its instructions kept apart.
+// branch after them. Each program also stands with its instructions kept apart.
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <algorithm>
@@ -168,7 +168,7 @@ TEST_CASE("an address that is also a value is kept") {
     CHECK(std::ranges::all_of(kept, [](std::uint32_t one) { return one == 12; }));
 }
 
-TEST_CASE("a comparison and the branch behind it") {
+TEST_CASE("a comparison and the branch after it") {
     std::vector<std::uint32_t> indices(32);
     for (std::uint32_t i = 0; i < 32; ++i)
         indices[i] = i;

@@ -53,7 +53,7 @@ const std::string multicast = stealing_kernel(
     "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r2, %r3, _, _}, %q1;\n"
     "add.u32 %r2, %r2, %r5;\n");
 
-/// Every block of the grid is done once, whoever does it.
+/// Every block of the grid is done once, by whichever worker.
 void check_stealing(const std::string& ptx, Dim3 cluster, unsigned workers, std::uint64_t seed,
                     const Checks& checks) {
     constexpr std::uint32_t across = 64;

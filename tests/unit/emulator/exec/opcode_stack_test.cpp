@@ -63,7 +63,7 @@ Comparison loop() {
         [](u32, u32 i) { return (i & 3) == 1 ? 0u : 780u; });
 }
 
-/// Each activation of a recursive function has its own memory, behind that of its callers.
+/// Each activation of a recursive function has its own memory, after that of its callers.
 Comparison recursive() {
     const std::string function =
         ".func (.param .b32 d) down(.param .b32 a)\n{\n.reg .b32 %x<8>; .reg .b64 %y<8>; "

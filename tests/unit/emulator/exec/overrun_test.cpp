@@ -45,6 +45,16 @@ TEST_CASE("overrun: reads, atomics, and stores before an array") {
     CHECK_MESSAGE(names(report, "4 bytes before the 128-byte variable k::second"), report);
 }
 
+TEST_CASE("overrun: the name of a variable isn't taken for that of a type") {
+    Checked rig(
+        "__shared__ unsigned s[16];\n"
+        "extern \"C\" __global__ void k(unsigned* a, int n) {\n"
+        "s[n + threadIdx.x % 16] = 7; __syncthreads(); a[threadIdx.x] = s[0];\n}\n");
+    const std::string report = rig.found({1}, {32}, rig.words(64), 16);
+    CHECK_MESSAGE(names(report, "past the end of the 64-byte variable s"), report);
+    CHECK_MESSAGE(!names(report, "variable short"), report);
+}
+
 TEST_CASE("overrun: pointers that may point into either array aren't accused") {
     CHECK(overrun("unsigned* p = n > 3 ? first : second;\np[threadIdx.x % 16] = 4;") == "");
     CHECK(overrun("unsigned* p = n > 3 ? second : first;\nfor (int i = 0; i < 2 * n; ++i) p[i] += "
@@ -92,7 +102,7 @@ TEST_CASE("overrun: an index that leads from one buffer into another is found") 
     CHECK_MESSAGE(names(before, "parameter 1"), before);
 }
 
-TEST_CASE("overrun: whoever computes with distances of buffers isn't accused") {
+TEST_CASE("overrun: computing with distances of buffers isn't a finding") {
     CHECK(stray("a[b - a] = threadIdx.x;") == "");
     CHECK(stray("a[far + threadIdx.x] = 1;") == "");
     CHECK(stray("unsigned long long at = (unsigned long long)a;\nat += (unsigned long long)b - "

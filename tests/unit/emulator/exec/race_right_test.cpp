@@ -48,7 +48,7 @@ K {
                    {4}, {256}, 1024);
 }
 
-TEST_CASE("race: the last block sums what the others have left behind a fence") {
+TEST_CASE("race: the last block sums what the others have left before a fence") {
     expect_silence(std::string(head) + R"(
 K {
     __shared__ bool last;
@@ -331,7 +331,7 @@ K { add_real(reinterpret_cast<float*>(a) + threadIdx.x % 2, 1.f); })",
                    {3}, {64}, 64);
 }
 
-TEST_CASE("race: each thread's fence before the barrier holds for a flag behind it") {
+TEST_CASE("race: each thread's fence before the barrier holds for a flag after it") {
     expect_silence(std::string(head) + R"(
 K {
     if (blockIdx.x == 0) {
@@ -387,7 +387,7 @@ K {
     }
 }
 
-TEST_CASE("race: atomics behind a barrier cover the plain store that starts their word") {
+TEST_CASE("race: atomics after a barrier cover the plain store that starts their word") {
     expect_silence(std::string(head) + R"(
 K {
     __shared__ unsigned sum;

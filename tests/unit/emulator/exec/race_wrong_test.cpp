@@ -124,7 +124,7 @@ b[0] = *message;  // race
                 {2}, {1});
 }
 
-TEST_CASE("race: a plain store is found behind the atomics that have covered it") {
+TEST_CASE("race: a plain store is found after the atomics that have covered it") {
     expect_race(R"(if (blockIdx.x == 0 && threadIdx.x == 0) a[0] = 1;
 __syncthreads();
 atomicAdd(a, 2u);  // race)",

@@ -200,7 +200,7 @@ TEST_CASE("tensor copies: what a device can't do is a fault") {
 TEST_CASE("tensor copies: packed elements get gaps, which the mbarrier doesn't count") {
     struct Packed {
         TensorElement element;
-        std::uint32_t bytes, shared_bytes;  // Of 16 elements.
+        std::uint32_t bytes, shared_bytes;  // Bytes of 16 elements.
     };
     for (const Packed& packed :
          {Packed{TensorElement::u4x16_align8, 8, 8}, Packed{TensorElement::u4x16_align16, 8, 16},

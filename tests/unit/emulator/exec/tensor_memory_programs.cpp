@@ -266,7 +266,7 @@ TensorProgram wmma_program(const Wmma& op) {
 }
 
 constexpr unsigned group_threads = 128;
-constexpr unsigned matrix_words = 4096;  ///< Of shared memory for each matrix.
+constexpr unsigned matrix_words = 4096;  ///< Words of shared memory for each matrix.
 
 struct Wgmma {
     unsigned n, k;
@@ -357,7 +357,7 @@ TensorProgram wgmma_program(const Wgmma& op) {
             for (unsigned column = 0; column < op.n; ++column)
                 of.b.push_back(sign * element(b_type, matrix_words, column, k, !op.b_by_rows));
         of.c.resize(std::size_t{64} * op.n);
-        // Of d, thread t has elements of the rows t / 4 and 8 further: 9.7.15.5.1.
+        // Thread t has the elements of d in the rows t / 4 and 8 further: 9.7.15.5.1.
         const auto raw = [&](const std::uint32_t* from, unsigned row, unsigned column) {
             const unsigned thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
             const unsigned i = column / 8 * 4 + row / 8 % 2 * 2 + column % 2;

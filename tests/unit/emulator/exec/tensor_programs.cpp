@@ -45,8 +45,8 @@ struct Held {
     }
 };
 
-/// PTX ISA 9.0, 9.7.14.5: of a, a register has elements of one row; the next has the row eight
-/// further down, the next two the columns behind.
+/// PTX ISA 9.0, 9.7.14.5: a register has elements of one row of a. The next has the row eight
+/// further down, the next two the columns after those.
 Held held_a(const ElementType& type, unsigned m, unsigned k) {
     const unsigned each = std::max(1u, 32 / type.bits);
     return {type, m * k / warp_lanes, [=](unsigned lane, unsigned i) -> Place {
@@ -111,7 +111,7 @@ struct Multiplication {
     std::string_view kind = {};         ///< ".kind::f8f6f4"
     std::string_view scale = {};        ///< ".ue8m0"
     unsigned scale_count = 0;           ///< Scales of a row.
-    unsigned first_byte = 0, lane = 0;  ///< Of the scales.
+    unsigned first_byte = 0, lane = 0;  ///< Where the scales begin.
 };
 
 /// The elements of a chunk that the metadata keeps.

@@ -24,7 +24,7 @@ struct Copy {
     TensorMap map;
     std::array<std::int32_t, 5> at{};
     std::uint16_t halo = 0, offset = 0;
-    std::uint32_t base = 0;  ///< Of the copy in the room.
+    std::uint32_t base = 0;  ///< Where the copy begins in the room.
 
     [[nodiscard]] bool has_quarters() const { return map.mode == TensorMode::im2col_w_128; }
     [[nodiscard]] std::uint32_t pixels() const {

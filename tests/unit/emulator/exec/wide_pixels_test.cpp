@@ -33,7 +33,7 @@ TEST_CASE("wide pixels: im2col::w loads what an RTX 5080 loads") {
         CHECK(room == expected(copy, tensor));
         for (std::uint32_t row = 0; row < first_words.size(); ++row) {
             std::uint32_t word = 0;
-            // Of row 1, the swizzle exchanges the chunks 0 and 1, and so on.
+            // The swizzle exchanges the chunks 0 and 1 of row 1, and so on.
             std::memcpy(&word, &room[128 + row * 128 + (row + 1) % 8 * 16], sizeof word);
             // In five dimensions an image has eight times the words.
             const std::uint32_t image = first_words[row] / 640 * (axes == 5 ? 8 * 640 : 640);
@@ -156,7 +156,7 @@ TEST_CASE("wide pixels: random columns of both modes are those of the reference"
 }
 
 TEST_CASE(
-    "wide pixels: a column of 128 ignores the pixels of the map, and its halos lie behind it") {
+    "wide pixels: a column of 128 ignores the pixels of the map, and its halos lie after it") {
     WideRig rig;
     Copy copy;
     copy.map.element = TensorElement::uint32;

@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "tests/support/fake_driver.hpp"
 #include "tests/support/scratch.hpp"
+#include "tests/support/text.hpp"
 #include "tests/support/variable.hpp"
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 
@@ -25,6 +26,7 @@
 
 using namespace lode;
 using namespace lode::emulator_test;
+using lode::test::contains;
 using lode::test::FakeDriver;
 using lode::test::make_scratch;
 using lode::test::put;
@@ -78,10 +80,6 @@ std::string message_of(const Device& device, const UntypedKernel& kernel) {
 std::string message_of(const Device& device, const Source& source,
                        const KernelOptions& options = {}) {
     return message_of(device, require(device.load(source, "k", options)));
-}
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
 }
 
 /// The third line writes past the end.
@@ -350,7 +348,7 @@ TEST_CASE("device lines: threads find errors in several modules at once") {
         CHECK(lines.has(fmt::format("file{}.cu:3, PTX line ", i)));
 }
 
-TEST_CASE("device lines: whoever drops everything while a place is named gets the report") {
+TEST_CASE("device lines: a program that drops everything while a place is named gets the report") {
     const Variable checks("LODE_EMULATOR_CHECK", "init");
     const Variable findings("LODE_EMULATOR_FINDINGS", "log");
     Lines lines;

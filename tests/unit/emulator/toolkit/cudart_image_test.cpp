@@ -162,7 +162,7 @@ TEST_CASE("cudart: copies of bytes run on from row to row of an array") {
 }
 #pragma GCC diagnostic pop
 
-TEST_CASE("cudart: a copy of nothing succeeds behind the end of memory") {
+TEST_CASE("cudart: a copy of nothing succeeds past the end of memory") {
     void* memory = nullptr;
     REQUIRE(cudaMalloc(&memory, 256) == cudaSuccess);
     char* const end = static_cast<char*>(memory) + 256;

@@ -140,7 +140,7 @@ private:
     }
 };
 
-/// One process of a test: a fake compiler behind a cache in the given folder.
+/// One process of a test: a fake compiler with a cache in the given folder.
 class FakeProcess {
 public:
     explicit FakeProcess(CacheOptions options, std::string build = "13.0.88",

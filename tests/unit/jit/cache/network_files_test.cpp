@@ -37,7 +37,7 @@ void for_each_seed(std::uint32_t runs, Work work) {
 }
 
 struct Compiled {
-    std::uint64_t most = 0;    ///< Of one key.
+    std::uint64_t most = 0;    ///< The most of one key.
     std::uint64_t faults = 0;  ///< That the file layer made.
 };
 

@@ -1,6 +1,7 @@
 // Ways in which a compile cache can return stale code, tested with NVRTC.
 #include "base/file.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -22,6 +23,7 @@
 
 using namespace lode;
 using lode::cache::Scratch;
+using lode::test::Variable;
 namespace fs = std::filesystem;
 
 namespace {
@@ -65,18 +67,6 @@ public:
     Source file(const char* name) const { return Source::file(scratch / name); }
 
     Scratch scratch;
-};
-
-/// Sets an environment variable; the destructor unsets it.
-class Variable {
-public:
-    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-    ~Variable() { ::unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
