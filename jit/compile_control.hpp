@@ -1,4 +1,4 @@
-// CompileControl: when a compilation shall stop, and whom it tells how far it is.
+// CompileControl: when a compilation shall stop, and the receiver of its phases.
 #pragma once
 
 #include "base/process_end.hpp"

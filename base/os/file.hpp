@@ -71,13 +71,13 @@ struct FileAttributes {
 [[nodiscard]] Descriptor duplicate(int file) noexcept;
 
 [[nodiscard]] bool attributes_of(int file, FileAttributes& attributes) noexcept;
-/// Of what a path leads to.
+/// The attributes of what a path leads to.
 [[nodiscard]] bool attributes_of(const std::filesystem::path& path,
                                  FileAttributes& attributes) noexcept;
 /// The same, of a path below an open folder; of the folder itself if the path is empty.
 [[nodiscard]] bool attributes_below(int folder, const std::string& path,
                                     FileAttributes& attributes) noexcept;
-/// Of a path itself, even if it is a symbolic link.
+/// The attributes of a path itself, even if it is a symbolic link.
 [[nodiscard]] bool attributes_of_link(const std::filesystem::path& path,
                                       FileAttributes& attributes) noexcept;
 
@@ -108,8 +108,8 @@ struct FileAttributes {
 /// Whether the kernel stamps every change of an open file immediately by its own clock. Network
 /// file systems use caches and another machine's clock; disk images may carry any stamps.
 [[nodiscard]] bool keeps_stamps(int file) noexcept;
-/// The current time of the clock that makes file stamps, in nanoseconds. It ticks, every 1 to 50
-/// ms: it is behind the system's clock by up to a tick.
+/// The current time of the clock that makes file stamps, in nanoseconds. It ticks every 1 to
+/// 50 ms, so it lags the system's clock by up to a tick.
 [[nodiscard]] std::int64_t file_clock_now() noexcept;
 
 /// Whether an error says that a server has dropped an open file (ESTALE).

@@ -36,7 +36,7 @@ public:
     /// Closes a file that was written to.
     [[nodiscard]] virtual int close(int file) const noexcept;
     [[nodiscard]] virtual int attributes(int file, FileAttributes& attributes) const noexcept;
-    /// Of a name, not of what a link leads to.
+    /// The attributes of a name, not of what a link leads to.
     [[nodiscard]] virtual int attributes_at(int folder, const std::string& name,
                                             FileAttributes& attributes) const noexcept;
     [[nodiscard]] virtual std::ptrdiff_t read(int file, std::span<std::byte> into) const noexcept;

@@ -9,7 +9,7 @@
 namespace LODE_NAMESPACE::cache {
 
 struct AsyncRequests::Job {
-    const std::shared_ptr<const void> owner;  ///< Of what answers the request.
+    const std::shared_ptr<const void> owner;  ///< Owner of what answers the request.
     CompileRequest request;
     Completion complete;
     RequestContext context;

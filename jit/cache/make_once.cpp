@@ -12,7 +12,7 @@ namespace {
 
 using WaitClock = std::chrono::steady_clock;
 
-/// Waits for whoever compiles the same request, with pauses that grow by half.
+/// Waits for the process or machine that compiles the same request, with pauses that grow by half.
 class WaitForOthers {
 public:
     WaitForOthers(std::chrono::milliseconds limit, std::chrono::microseconds first,
@@ -46,7 +46,7 @@ Result<CachedImage> make_once_remotely(const SharedWork& work, Storage& storage,
                        std::chrono::milliseconds(250));
     while (true) {
         const Lease lease =
-            // Whoever can't publish what it compiles mustn't keep others waiting.
+            // A process that can't publish its result mustn't keep others waiting.
             remote == nullptr || !storage.tiers().stores() ? Lease::none
                                                            : remote->acquire(work.key);
         if (lease == Lease::none) break;

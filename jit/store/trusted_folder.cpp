@@ -292,7 +292,7 @@ Status TrustedFolder::remove_folder(const std::string& name) const {
 Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
                                 const std::string& aside) const {
     os::FileAttributes attributes;
-    // Of a name, NFS may give the attributes of a file that had it before. A link, and a file that
+    // NFS may give a name the attributes of a file that had it before. A link, and a file that
     // mustn't be read, can't be opened.
     const auto look = [&](const std::string& at) {
         for (int attempt = 0; attempt < most_attempts; ++attempt) {
