@@ -19,8 +19,8 @@ Compile with_pool() {
     return [pool = std::make_shared<worker::Pool>(scenario_workers()),
             request = request_of(Source::text(""))](
                const std::string& code, CompileLimits limits) mutable -> Result<std::string> {
-        request.source = Source::text(code, "source.cu");
-        request.limits = limits;
+        request.compilation.source = Source::text(code, "source.cu");
+        request.compilation.limits = limits;
         auto answer = pool->compile(request, {});
         if (!answer) return tl::unexpected<Error>(std::move(answer).error());
         return std::move(answer->image).map([](Image&& image) { return std::move(image.ptx); });

@@ -208,11 +208,11 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
     std::size_t ptx_only = 0;
     for (std::size_t i = 0; i < tasks->size(); ++i) {
         const WarmTask& task = (*tasks)[i];
-        const auto& told = answers[i];
+        const auto& explanation = answers[i];
         if (!task.request.arch.is_real()) ++ptx_only;
-        if (told && told->miss) missing.add(task, told->miss.to_string());
+        if (explanation && explanation->miss) missing.add(task, explanation->miss.to_string());
         // Without a compiler, which is said already, nothing of the manifest is known.
-        if (told || told.error().code == Errc::compiler_missing) continue;
+        if (explanation || explanation.error().code == Errc::compiler_missing) continue;
         findings.push_back({Effect::fails, "manifest",
                             fmt::format("{}: {}", task.where, explanation.error().message),
                             "Install the file, or correct the manifest.",

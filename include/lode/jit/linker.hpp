@@ -19,14 +19,17 @@
 #include <string_view>
 #include <vector>
 
-LODE_API_BEGIN
-
+// Private classes, declared where their names aren't exported.
 namespace LODE_NAMESPACE {
-
 class FileAccesses;
 namespace cache {
 class LinkPipeline;
 }
+}  // namespace LODE_NAMESPACE
+
+LODE_API_BEGIN
+
+namespace LODE_NAMESPACE {
 
 /// Where to look for nvJitLink.
 struct LinkerSearch {
