@@ -78,22 +78,6 @@ inline bool reads_unwritten(const WarpContext& c, const Op* op) noexcept {
     return c.launch->accesses->unwritten[op->cache].load(std::memory_order_relaxed);
 }
 
-#if defined(__AVX2__)
-/// plain() of four stamps.
-template <bool shared>
-[[gnu::always_inline]] inline __m256i plain_quad(__m256i stamps, __m256i mine, const Past& past) {
-    const __m256i differs = _mm256_and_si256(_mm256_xor_si256(stamps, mine),
-                                             _mm256_set1_epi64x(static_cast<i64>(stamp_same_bits)));
-    const __m256i same = _mm256_cmpeq_epi64(differs, _mm256_setzero_si256());
-    __m256i known = _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.end), stamps);
-    if constexpr (!shared) {
-        known = _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(past.lo), stamps), known);
-        known = _mm256_or_si256(known, _mm256_cmpgt_epi64(_mm256_set1_epi64x(past.oldest), stamps));
-    }
-    return _mm256_or_si256(known, same);
-}
-#endif
-
 /// For plain(): no thread's own.
 inline constexpr Stamp nobody = ~Stamp{0};
 

@@ -1,6 +1,7 @@
 // The race check of accesses by whole warps: consecutive elements, or the same one.
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/checks/race/quick.hpp"
+#include "emulator/exec/checks/race/stamps.hpp"
 #include "emulator/isa/order.hpp"
 
 #include <algorithm>
@@ -20,160 +21,50 @@ struct Run {
     bool twin = false;  ///< The other half of the warp reads the same bytes.
 };
 
-/// The part of a run in one row of granules. Its granule k has the stamp own + (k >> shift), where
-/// k counts from the start of the run.
+/// The part of a run in one row of granules, which it counts from the start of the row.
 struct Piece {
+    PieceStamps stamps;
     u32 row = 0;
-    u32 at = 0;  ///< In the row.
-    u32 count = 0;
-    u32 k = 0;
-    u32 shift = 0;
-    Stamp own = 0;
     u64 word = Track::single;  ///< The word for the row, if the piece is a row that has one.
-
-    [[nodiscard]] Stamp stamp(u32 j) const { return own + ((k + j) >> shift); }
 };
 
 template <class F>
 [[gnu::always_inline]] inline void each_piece(u32 index, u32 granules, u32 shift, Stamp own,
                                               F&& f) {
     for (u32 k = 0; k < granules;) {
-        Piece piece;
+        const u32 at = (index + k) % Track::row_granules;
+        const u32 count = std::min(granules - k, Track::row_granules - at);
+        Piece piece{{own, u64{k} - at, static_cast<u8>(at), static_cast<u8>(at + count),
+                     static_cast<u8>(shift)}};
         piece.row = (index + k) / Track::row_granules;
-        piece.at = (index + k) % Track::row_granules;
-        piece.count = std::min(granules - k, Track::row_granules - piece.at);
-        piece.k = k;
-        piece.shift = shift;
-        piece.own = own;
-        if (piece.count == Track::row_granules && index % Track::row_granules == 0 &&
+        if (count == Track::row_granules && index % Track::row_granules == 0 &&
             shift <= Track::most_shift) {
             piece.word = Track::word_of(own + (k >> shift), shift);
         }
-        k += piece.count;
+        k += count;
         f(piece);
     }
 }
 
-#if defined(__AVX2__)
-
-/// A row's granules, four by four: the stamps that a piece gives them, and which it has (all ones).
-struct Quads {
-    explicit Quads(const Piece& piece) {
-        const auto at = static_cast<i64>(piece.at);
-        const __m256i before = _mm256_set1_epi64x(at - 1);
-        const __m256i end = _mm256_set1_epi64x(at + piece.count);
-        const __m256i from = _mm256_set1_epi64x(static_cast<i64>(piece.k) - at);
-        const __m256i own = _mm256_set1_epi64x(static_cast<i64>(piece.own));
-        const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(piece.shift));
-        for (u32 q = 0; q < 4; ++q) {
-            const __m256i k =
-                _mm256_add_epi64(_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x(4 * q));
-            has[q] = _mm256_and_si256(_mm256_cmpgt_epi64(k, before), _mm256_cmpgt_epi64(end, k));
-            mine[q] = _mm256_add_epi64(own, _mm256_srl_epi64(_mm256_add_epi64(k, from), shift));
-        }
-    }
-    __m256i mine[4];
-    __m256i has[4];
-};
-
-LODE_RACES_BY_DESIGN inline __m256i load_quad(const Stamp* stamps, u32 q) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(stamps + std::size_t{4} * q));
-}
-LODE_RACES_BY_DESIGN inline void store_quad(Stamp* stamps, u32 q, __m256i value) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(stamps + std::size_t{4} * q), value);
-}
-inline u32 bits_of_quad(__m256i lanes_of) {
-    return static_cast<u32>(_mm256_movemask_pd(_mm256_castsi256_pd(lanes_of)));
-}
-/// Sets the sites whose bits are set.
-LODE_RACES_BY_DESIGN inline void set_sites(Site* sites, u32 bits, Site site) {
-    const __m128i spread =
-        _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(bits)),
-                         _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
-    const __m128i each = _mm_set1_epi64x(static_cast<i64>(0x8040201008040201u));
-    const __m128i mask = _mm_cmpeq_epi8(_mm_and_si128(spread, each), each);
-    auto* const at = reinterpret_cast<__m128i*>(sites);
-    _mm_storeu_si128(
-        at, _mm_blendv_epi8(_mm_loadu_si128(at), _mm_set1_epi8(static_cast<char>(site)), mask));
-}
+// GCC doesn't vectorise loops as short as these where they are inlined into others.
 
 template <bool shared>
-LODE_RACES_BY_DESIGN inline bool stamps_plain(const Stamp* stamps, const Piece& piece,
-                                              const Past& past) {
-    const Quads quads(piece);
-    __m256i bad = _mm256_setzero_si256();
-    for (u32 q = 0; q < 4; ++q) {
-        const __m256i fine = plain_quad<shared>(load_quad(stamps, q), quads.mine[q], past);
-        bad = _mm256_or_si256(bad, _mm256_andnot_si256(fine, quads.has[q]));
-    }
-    return _mm256_testz_si256(bad, bad) != 0;
+[[gnu::noinline]] LODE_RACES_BY_DESIGN bool all_plain(const Stamp* stamps, const Piece& piece,
+                                                      const Past& past) {
+    return all_plain<shared>(stamps, piece.stamps, past);
 }
-
-LODE_RACES_BY_DESIGN inline void set_stamps(const Track::Row& row, const Piece& piece, Site site) {
-    const Quads quads(piece);
-    u32 bits = 0;
-    for (u32 q = 0; q < 4; ++q) {
-        const __m256i old = load_quad(row.stamps, q);
-        store_quad(row.stamps, q, _mm256_blendv_epi8(old, quads.mine[q], quads.has[q]));
-        bits |= bits_of_quad(quads.has[q]) << (4 * q);
-    }
-    set_sites(row.sites, bits, site);
+[[gnu::noinline]] LODE_RACES_BY_DESIGN void set_stamps(const Track::Row& to, const Piece& piece,
+                                                       Site site) {
+    set_stamps(to, piece.stamps, site);
 }
-
-/// Makes the piece's stamps the first reads where those are plain, and the last ones elsewhere.
+/// Makes the stamps the first reads where those need no closer look, and the last ones elsewhere.
 template <bool shared>
-LODE_RACES_BY_DESIGN inline void add_reads(const Track::Row& first, const Track::Row& last,
-                                           const Piece& piece, const Past& past, Site site) {
-    const Quads quads(piece);
-    u32 first_bits = 0;
-    u32 last_bits = 0;
-    for (u32 q = 0; q < 4; ++q) {
-        const __m256i before = load_quad(first.stamps, q);
-        const __m256i free = plain_quad<shared>(before, quads.mine[q], past);
-        const __m256i to_first = _mm256_and_si256(free, quads.has[q]);
-        const __m256i to_last = _mm256_andnot_si256(free, quads.has[q]);
-        store_quad(first.stamps, q, _mm256_blendv_epi8(before, quads.mine[q], to_first));
-        store_quad(last.stamps, q,
-                   _mm256_blendv_epi8(load_quad(last.stamps, q), quads.mine[q], to_last));
-        first_bits |= bits_of_quad(to_first) << (4 * q);
-        last_bits |= bits_of_quad(to_last) << (4 * q);
-    }
-    set_sites(first.sites, first_bits, site);
-    set_sites(last.sites, last_bits, site);
+[[gnu::noinline]] LODE_RACES_BY_DESIGN void add_reads(Cells& cells, const Piece& piece,
+                                                      const Past& past, Site site) {
+    add_reads<shared>(
+        cells.first.open(piece.row, piece.stamps.own),
+        [&] { return cells.last.open(piece.row, piece.stamps.own); }, piece.stamps, past, site);
 }
-
-#else
-
-template <bool shared>
-LODE_RACES_BY_DESIGN inline bool stamps_plain(const Stamp* stamps, const Piece& piece,
-                                              const Past& past) {
-    bool good = true;
-    for (u32 j = 0; j < piece.count; ++j)
-        good &= plain<shared>(stamps[piece.at + j], piece.stamp(j), past);
-    return good;
-}
-
-LODE_RACES_BY_DESIGN inline void set_stamps(const Track::Row& row, const Piece& piece, Site site) {
-    for (u32 j = 0; j < piece.count; ++j) {
-        row.stamps[piece.at + j] = piece.stamp(j);
-        row.sites[piece.at + j] = site;
-    }
-}
-
-/// Makes the piece's stamps the first reads where those are plain, and the last ones elsewhere.
-template <bool shared>
-LODE_RACES_BY_DESIGN inline void add_reads(const Track::Row& first, const Track::Row& last,
-                                           const Piece& piece, const Past& past, Site site) {
-    for (u32 j = 0; j < piece.count; ++j) {
-        const u32 k = piece.at + j;
-        const bool free = plain<shared>(first.stamps[k], piece.stamp(j), past);
-        const Track::Row& to = free ? first : last;
-        to.stamps[k] = piece.stamp(j);
-        to.sites[k] = site;
-    }
-}
-
-#endif
 
 /// Whether no stamp of a track needs a closer look.
 template <bool shared>
@@ -181,22 +72,23 @@ LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piec
                                            const Past& past) {
     const u64 word = track.word(piece.row);
     if (past.has(word)) return true;
-    if (Track::is_single(word)) return stamps_plain<shared>(track.stamps(piece.row), piece, past);
+    if (Track::is_single(word)) return all_plain<shared>(track.stamps(piece.row), piece, past);
     // All its stamps have the same time. The marker is in the bits of the thread.
     if (plain<shared>(word, nobody, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
-    if (((word ^ piece.own) & stamp_thread_bits) / lanes != 0) return false;  // Another warp's.
+    if (((word ^ piece.stamps.own) & stamp_thread_bits) / lanes != 0)
+        return false;  // Another warp's.
     Stamp stamps[Track::row_granules];
     const Stamp first = word & (word - 1);
     const u32 shift = 3 - static_cast<u32>(std::countr_zero(word));
     for (u32 j = 0; j < Track::row_granules; ++j)
         stamps[j] = first + (u64{j} >> shift);
-    return stamps_plain<shared>(stamps, piece, past);
+    return all_plain<shared>(stamps, piece, past);
 }
 
 LODE_RACES_BY_DESIGN inline void record(Track& track, const Piece& piece, Site site) {
     if (piece.word != Track::single) return track.set_row(piece.row, piece.word, site);
-    set_stamps(track.open(piece.row, piece.own), piece, site);
+    set_stamps(track.open(piece.row, piece.stamps.own), piece, site);
 }
 
 /// Like record(), for the last reads of a row: one that is kept granule by granule stays so, as
@@ -209,11 +101,13 @@ LODE_RACES_BY_DESIGN inline void record_last(Track& track, Piece piece, Site sit
 /// Whether a row's stamps are one word, and none of them is by the thread that has the piece's.
 [[gnu::always_inline]] inline bool is_others(u64 word, const Piece& piece) {
     if (Track::is_single(word) || word == 0) return false;
-    if (((word ^ piece.own) & stamp_thread_bits) / lanes != 0) return true;  // Another warp's.
+    if (((word ^ piece.stamps.own) & stamp_thread_bits) / lanes != 0)
+        return true;  // Another warp's.
     // Both count threads by granules, from different ones.
     constexpr u64 marker = 8;
-    return piece.shift == 0 && (word & (2 * marker - 1)) == marker &&
-           (((word - marker + piece.at) ^ piece.stamp(0)) & stamp_thread_bits) != 0;
+    return piece.stamps.shift == 0 && (word & (2 * marker - 1)) == marker &&
+           (((word - marker + piece.stamps.begin) ^ piece.stamps.stamp(piece.stamps.begin)) &
+            stamp_thread_bits) != 0;
 }
 
 /// Records a piece of reads.
@@ -223,13 +117,12 @@ LODE_RACES_BY_DESIGN inline void record_reads(const RaceAccess& a, Cells& cells,
     if (all_plain<shared>(cells.first, piece, a.past)) return record(cells.first, piece, a.site);
     if (is_others(cells.first.word(piece.row), piece))
         return record_last(cells.last, piece, a.site);
-    add_reads<shared>(cells.first.open(piece.row, piece.own), cells.last.open(piece.row, piece.own),
-                      piece, a.past, a.site);
+    add_reads<shared>(cells, piece, a.past, a.site);
 }
 
 /// The piece by the other half of the warp.
 inline Piece twin_of(Piece piece) {
-    piece.own += lanes / 2;
+    piece.stamps.own += lanes / 2;
     if (piece.word != Track::single) piece.word += lanes / 2;
     return piece;
 }
