@@ -1,7 +1,7 @@
 #include "emulator/decode/copies.hpp"
 
+#include "emulator/decode/flow_graph.hpp"
 #include "emulator/decode/opcode.hpp"
-#include "emulator/decode/operand_registers.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>

@@ -127,17 +127,12 @@ void FunctionDecoder::decode_body() {
 // without ops is counted with the next op; before a label, it is counted with the op
 // that falls through to the label.
 void FunctionDecoder::count_instructions() {
-    std::vector<bool> is_label(function_.instructions.size() + 1);
-    for (const auto& [op, instruction] : builder_.branches().ops)
-        is_label[instruction] = true;
-    for (const auto& [place, instruction] : builder_.branches().tables)
-        is_label[instruction] = true;
     for (const u32 instruction : builder_.joined())
         ++code_.ops[first_op_[instruction] - 1].instructions;
     auto joined = builder_.joined().begin();
     u32 waiting = 0;
-    for (std::size_t i = 0; i < function_.instructions.size(); ++i) {
-        if (is_label[i] && first_op_[i] > 0)
+    for (u32 i = 0; i < function_.instructions.size(); ++i) {
+        if (builder_.graph().is_label(i) && first_op_[i] > 0)
             code_.ops[first_op_[i] - 1].instructions += std::exchange(waiting, 0);
         if (joined != builder_.joined().end() && *joined == i) {
             ++joined;

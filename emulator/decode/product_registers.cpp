@@ -1,7 +1,7 @@
 #include "emulator/decode/product_registers.hpp"
 
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/operand_registers.hpp"
+#include "emulator/decode/flow_graph.hpp"
 
 #include <algorithm>
 #include <span>
@@ -32,7 +32,7 @@ std::vector<bool> product_registers(const ptx::Function& function) {
         if (!is_matrix_product(each)) continue;
         for (const Operand& operand : function.operands_of(each)) {
             if (operand.kind != OperandKind::list) continue;
-            each_register_or_pair(function, operand, [&](u32 index) { found[index] = true; });
+            each_register(function, operand, [&](u32 index) { found[index] = true; });
         }
     }
     for (bool changed = true; std::exchange(changed, false);) {
@@ -40,9 +40,9 @@ std::vector<bool> product_registers(const ptx::Function& function) {
             if (!is_move(each)) continue;
             const auto operands = function.operands_of(each);
             bool from = false;
-            each_register_or_pair(function, operands[1], [&](u32 index) { from |= found[index]; });
+            each_register(function, operands[1], [&](u32 index) { from |= found[index]; });
             if (!from) continue;
-            each_register_or_pair(function, operands[0], [&](u32 index) {
+            each_register(function, operands[0], [&](u32 index) {
                 changed |= !found[index];
                 found[index] = true;
             });
@@ -57,7 +57,7 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     exec::ProductRegisters made;
     const auto note = [&](std::span<const Operand> operands, auto& to) {
         for (const Operand& operand : operands) {
-            each_register_or_pair(b.function(), operand, [&](u32 index) {
+            each_register(b.function(), operand, [&](u32 index) {
                 if (registers[index]) to.push_back(b.frame().reg(index));
             });
         }

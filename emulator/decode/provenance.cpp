@@ -1,7 +1,7 @@
 #include "emulator/decode/provenance.hpp"
 
+#include "emulator/decode/flow_graph.hpp"
 #include "emulator/decode/opcode.hpp"
-#include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
 #include <span>

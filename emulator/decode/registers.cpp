@@ -3,7 +3,6 @@
 #include "base/align_up.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/live_ranges.hpp"
-#include "emulator/decode/operand_registers.hpp"
 
 #include <array>
 #include <numeric>
@@ -16,23 +15,6 @@ namespace lode::emulator::decode {
 namespace {
 
 using ptx::OperandKind;
-
-/// How often each register is written: 0, 1, or 2 for more than once.
-std::vector<u8> count_definitions(const Builder& b) {
-    const ptx::Function& function = b.function();
-    std::vector<u8> definitions(function.registers.size());
-    // The call writes these; they have their own places.
-    for (const ptx::RegisterParameter& one : function.register_parameters)
-        definitions[one.first] = 2;
-    const auto define = [&](u32 index) {
-        if (definitions[index] < 2) ++definitions[index];
-    };
-    for (const ptx::Instruction& instruction : function.instructions) {
-        for (const ptx::Operand& result : function.results_of(instruction))
-            each_register_or_pair(function, result, define);
-    }
-    return definitions;
-}
 
 /// The slot of a mov's source if it is fixed: a number, an address that is known when decoding, or
 /// a special register that doesn't change; otherwise no_slot.
@@ -92,12 +74,11 @@ private:
 Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
     Copies copies;
     const ptx::Function& function = b.function();
-    const std::vector<u8> definitions = count_definitions(b);
     for (const ptx::Instruction& instruction : function.instructions) {
         if (instruction.count < 2 || instruction.guard >= 0) continue;
         const ptx::Operand& to = function.operands[instruction.first];
         const ptx::Operand& from = function.operands[instruction.first + 1];
-        if (to.kind != OperandKind::reg || definitions[to.index] != 1) continue;
+        if (to.kind != OperandKind::reg || !b.graph().only_writer(to.index)) continue;
         const u8 bytes = function.registers[to.index].bytes;
         if (bytes == 0) continue;
         b.begin(instruction);
@@ -108,7 +89,7 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
             slots[to.index] = parameter_source(b, from, opcode.substr(9), bytes);
         } else if (opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") {
             const bool is_copy = from.kind == OperandKind::reg && bytes == 8 &&
-                                 definitions[from.index] == 1 &&
+                                 b.graph().only_writer(from.index).has_value() &&
                                  function.registers[from.index].bytes == 8;
             if (is_copy) copies.add(to.index, from.index);
         }
@@ -133,25 +114,6 @@ private:
     u32 count_ = 0;
 };
 
-/// Registers by an instruction, in ascending order.
-class RegistersAt {
-public:
-    RegistersAt(std::size_t instructions, std::size_t registers)
-        : first_(instructions, no_register), next_(registers, no_register) {}
-    /// In descending order of registers.
-    void add(u32 instruction, u32 reg) { next_[reg] = std::exchange(first_[instruction], reg); }
-    template <class F>
-    void each(u32 instruction, F&& f) const {
-        for (u32 reg = first_[instruction]; reg != no_register; reg = next_[reg])
-            f(reg);
-    }
-
-private:
-    static constexpr u32 no_register = ~u32{0};
-    std::vector<u32> first_;
-    std::vector<u32> next_;
-};
-
 /// The sizes of registers in bytes, in the order of their places in the frame; 0 is a predicate.
 constexpr std::array<u8, 6> register_sizes = {16, 8, 4, 2, 1, 0};
 constexpr u32 row_bytes_of(u8 bytes) {
@@ -163,14 +125,16 @@ constexpr u32 row_bytes_of(u8 bytes) {
 void place_registers(const ptx::Function& function, std::span<const LiveRange> ranges, Frame& frame,
                      Slot unplaced, std::vector<Slot>& slots) {
     const std::size_t instructions = std::max<std::size_t>(function.instructions.size(), 1);
-    RegistersAt starting(instructions, slots.size());
-    RegistersAt ending(instructions, slots.size());
-    for (auto k = static_cast<u32>(slots.size()); k-- > 0;) {
+    std::vector<std::pair<u32, u32>> starts;
+    std::vector<std::pair<u32, u32>> ends;
+    for (u32 k = 0; k < slots.size(); ++k) {
         if (slots[k] != unplaced) continue;
         const bool named = ranges[k].first <= ranges[k].last;
-        starting.add(named ? ranges[k].first : 0, k);
-        ending.add(named ? ranges[k].last : 0, k);
+        starts.emplace_back(named ? ranges[k].first : 0, k);
+        ends.emplace_back(named ? ranges[k].last : 0, k);
     }
+    const Lists starting(instructions, starts);
+    const Lists ending(instructions, ends);
     std::array<Places, register_sizes.size()> places;
     const auto size_of = [&](u32 reg) {
         return static_cast<std::size_t>(
@@ -179,8 +143,10 @@ void place_registers(const ptx::Function& function, std::span<const LiveRange> r
     };
     std::vector<u32> place(slots.size());
     for (u32 at = 0; at < instructions; ++at) {
-        starting.each(at, [&](u32 reg) { place[reg] = places[size_of(reg)].take(); });
-        ending.each(at, [&](u32 reg) { places[size_of(reg)].give(place[reg]); });
+        for (const u32 reg : starting[at])
+            place[reg] = places[size_of(reg)].take();
+        for (const u32 reg : ending[at])
+            places[size_of(reg)].give(place[reg]);
     }
     constexpr u32 alignment = 64;
     frame.align(alignment);
@@ -212,14 +178,14 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
     for (u32 k = 0; k < count; ++k)
         slots[k] = slots[originals[k]];
     b.frame().set_registers(slots);
-    Indexing indexing = find_indexed_accesses(function, b.frame());
+    Indexing indexing = find_indexed_accesses(b.graph(), b.frame());
     const auto last = static_cast<u32>(std::max<std::size_t>(function.instructions.size(), 1)) - 1;
     const LiveRange everywhere{0, last};
     std::vector<LiveRange> ranges(count, everywhere);
     if (b.build().module->shares_slots) {
-        ranges = live_ranges(function, indexing, originals);
+        ranges = live_ranges(b.graph(), indexing);
         for (u32 k = 0; k < count; ++k)
-            if (keep[k]) ranges[originals[k]] = everywhere;
+            ranges[originals[k]].include(keep[k] ? everywhere : ranges[k]);
     }
     for (const ptx::RegisterParameter& one : function.register_parameters)
         ranges[one.first] = everywhere;

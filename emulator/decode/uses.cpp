@@ -1,6 +1,6 @@
 #include "emulator/decode/uses.hpp"
 
-#include "emulator/decode/operand_registers.hpp"
+#include "emulator/decode/flow_graph.hpp"
 
 #include <algorithm>
 #include <span>
@@ -97,7 +97,6 @@ private:
     void pass_back(std::span<const Operand> operands, bool copies) {
         u8 result = 0;
         each_register(function_, operands.front(), [&](u32 index) { result |= uses_[index]; });
-        if (operands.front().pair >= 0) result |= uses_[static_cast<u32>(operands.front().pair)];
         if (!copies) result &= static_cast<u8>(~use_passed_on);
         for (const Operand& operand : operands.subspan(1))
             mark(operand, static_cast<u8>(result | use_any));

@@ -1,8 +1,8 @@
 // What an instruction sets and reads, and what each pass over a function concludes from it.
 #include "emulator/decode/copies.hpp"
+#include "emulator/decode/flow_graph.hpp"
 #include "emulator/decode/indexing.hpp"
 #include "emulator/decode/live_ranges.hpp"
-#include "emulator/decode/operand_registers.hpp"
 #include "emulator/decode/product_registers.hpp"
 #include "emulator/decode/ptx/grammar.hpp"
 #include "emulator/decode/uses.hpp"
@@ -39,6 +39,7 @@ public:
     }
 
     [[nodiscard]] const ptx::Function& function() const { return module_.functions.back(); }
+    [[nodiscard]] FlowGraph graph() const { return FlowGraph(function()); }
     [[nodiscard]] const ptx::Instruction& at(u32 instruction) const {
         return function().instructions[instruction];
     }
@@ -54,12 +55,7 @@ public:
         const std::size_t count = function().instructions.size();
         indexing.accesses.resize(count);
         indexing.unneeded.resize(count);
-        indexing.labels.resize(count + 1);
-        for (const ptx::Operand& operand : function().operands)
-            if (operand.kind == ptx::OperandKind::label) indexing.labels[operand.index] = true;
-        std::vector<u32> originals(function().registers.size());
-        std::iota(originals.begin(), originals.end(), u32{0});
-        return live_ranges(function(), indexing, originals)[register_index];
+        return live_ranges(graph(), indexing)[register_index];
     }
 
 private:
