@@ -175,6 +175,7 @@ std::vector<bool> FunctionDecoder::registers_to_keep(const std::vector<bool>& co
 }
 
 std::optional<Refusal> FunctionDecoder::run() {
+    const FlowGraph& graph = builder_.graph();
     code_.function = &function_;
     place_variables();
     product_registers_ = product_registers(function_);
@@ -187,7 +188,7 @@ std::optional<Refusal> FunctionDecoder::run() {
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
     if (notes_copies) builder_.set_copied(std::move(copied), padding_loads(function_));
     if (!builder_.refused()) find_pointers();
-    if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
+    if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(graph));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

@@ -1,7 +1,5 @@
 #include "emulator/decode/uses.hpp"
 
-#include "emulator/decode/flow_graph.hpp"
-
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -23,25 +21,21 @@ bool has_word(std::string_view opcode, std::string_view word) {
 
 class Uses {
 public:
-    explicit Uses(const ptx::Function& function)
-        : function_(function), uses_(function.registers.size()) {}
+    explicit Uses(const FlowGraph& graph)
+        : graph_(graph), function_(graph.function()), uses_(function_.registers.size()) {}
 
     std::vector<u8> run() {
         for (const ptx::RegisterParameter& one : function_.register_parameters)
             put(one.first, use_any | use_decides);
-        do {
-            changed_ = false;
-            const auto& all = function_.instructions;
-            for (std::size_t at = all.size(); at > 0; --at)
-                take(all[at - 1]);
-        } while (changed_);
+        while (const auto at = worklist_.next())
+            take(*at);
         return std::move(uses_);
     }
 
 private:
     void put(u32 index, u8 bits) {
         const auto now = static_cast<u8>(uses_[index] | bits);
-        changed_ |= now != uses_[index];
+        if (now != uses_[index]) worklist_.changed(index);
         uses_[index] = now;
     }
 
@@ -49,7 +43,8 @@ private:
         each_register(function_, operand, [&](u32 index) { put(index, bits); });
     }
 
-    void take(const ptx::Instruction& instruction) {
+    void take(u32 at) {
+        const ptx::Instruction& instruction = function_.instructions[at];
         const auto operands = function_.operands_of(instruction);
         const ptx::Traits& traits = instruction.traits;
         if (instruction.guard >= 0) put(static_cast<u32>(instruction.guard), use_any | use_decides);
@@ -58,7 +53,7 @@ private:
         }
         if (operands.empty()) return;
         if (traits.is_pure && !compares(operands))
-            return pass_back(operands, traits.action == ptx::Action::move);
+            return pass_back(at, traits.action == ptx::Action::move);
         if (traits.action == ptx::Action::load) return;
         const bool is_plain = operands.size() == 2;
         if (traits.action == ptx::Action::store && is_plain && traits.space != ptx::Space::param)
@@ -94,17 +89,17 @@ private:
             mark(operands[k], swaps && k == 2 ? use_any | use_expected : use_any);
     }
 
-    void pass_back(std::span<const Operand> operands, bool copies) {
-        u8 result = 0;
-        each_register(function_, operands.front(), [&](u32 index) { result |= uses_[index]; });
+    void pass_back(u32 at, bool copies) {
+        u8 result = use_any;
+        graph_.each_result(at, [&](u32 index) { result |= uses_[index]; });
         if (!copies) result &= static_cast<u8>(~use_passed_on);
-        for (const Operand& operand : operands.subspan(1))
-            mark(operand, static_cast<u8>(result | use_any));
+        graph_.each_source(at, [&](u32 index) { put(index, result); });
     }
 
+    const FlowGraph& graph_;
     const ptx::Function& function_;
     std::vector<u8> uses_;
-    bool changed_ = false;
+    Worklist worklist_{graph_, Worklist::Direction::backward};
 };
 
 }  // namespace
@@ -115,8 +110,8 @@ bool needs_uses(const ptx::Function& function) {
     });
 }
 
-std::vector<u8> register_uses(const ptx::Function& function) {
-    return Uses(function).run();
+std::vector<u8> register_uses(const FlowGraph& graph) {
+    return Uses(graph).run();
 }
 
 }  // namespace lode::emulator::decode

@@ -183,7 +183,7 @@ TEST_CASE("live ranges: a result that is set in every lane begins a life in a lo
 TEST_CASE("register uses: what decides, and what is only stored") {
     const auto use = [](std::string_view body) {
         const Tree tree(fmt::format("ld.volatile.shared.u32 %r1, [s];\n{}\nret;", body));
-        return register_uses(tree.function())[tree.reg(0, 0)];
+        return register_uses(tree.graph())[tree.reg(0, 0)];
     };
     CHECK(use("") == 0);
     CHECK(use("st.global.u32 [%rd1], %r1;") == use_any);
