@@ -206,7 +206,7 @@ TEST_CASE("copies: a value is only copied if nothing but a store reads it") {
             fmt::format("ld.shared.u32 %r1, [s];\nmov.b32 %r2, %r1;\n"
                         "st.shared.u32 [s+16], %r2;\n{}\nret;",
                         reads));
-        return copied_registers(tree.function())[tree.reg(0, 0)];
+        return copied_registers(tree.graph())[tree.reg(0, 0)];
     };
     CHECK(is_copied(""));
     CHECK(is_copied("st.global.u32 [%rd1], %r1;"));
