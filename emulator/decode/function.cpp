@@ -178,7 +178,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     const FlowGraph& graph = builder_.graph();
     code_.function = &function_;
     place_variables();
-    product_registers_ = product_registers(function_);
+    product_registers_ = product_registers(graph);
     // Without a map of written bytes, nothing asks what is copied.
     const bool notes_copies = builder_.build().module->memory->written() != nullptr;
     std::vector<bool> copied;

@@ -224,12 +224,12 @@ TEST_CASE("product registers: those of wgmma and what they are moved to") {
     const Tree tree(
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, "
         "1, 1, 0, 0;\nmov.f32 %f5, %f4;\nmov.f32 %f6, %f5;\nadd.f32 %f7, %f6, %f6;\nret;");
-    const auto found = product_registers(tree.function());
+    const auto found = product_registers(tree.graph());
     CHECK(found[tree.reg(0, 0)]);
     CHECK(found[tree.reg(1, 0)]);
     CHECK(found[tree.reg(2, 0)]);
     CHECK_FALSE(found[tree.reg(3, 0)]);
-    CHECK(product_registers(Tree("mov.f32 %f5, %f4;\nret;").function()).empty());
+    CHECK(product_registers(Tree("mov.f32 %f5, %f4;\nret;").graph()).empty());
 }
 
 }  // namespace lode::emulator::decode
