@@ -184,8 +184,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     std::vector<bool> copied;
     if (notes_copies) copied = copied_registers(graph);
     if (!builder_.refused()) allocate_registers(builder_, registers_to_keep(copied));
-    if (!builder_.refused())
-        builder_.set_shared_origins(shared_origins(builder_.build(), function_));
+    if (!builder_.refused()) builder_.set_shared_origins(shared_origins(builder_.build(), graph));
     if (notes_copies) builder_.set_copied(std::move(copied), padding_loads(graph));
     if (!builder_.refused()) find_pointers();
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(graph));
