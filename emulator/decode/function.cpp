@@ -146,7 +146,8 @@ void FunctionDecoder::count_instructions() {
 }
 
 void FunctionDecoder::find_pointers() {
-    std::vector<u32> origins = pointer_origins(builder_.frame(), function_);
+    const FlowGraph& graph = builder_.graph();
+    std::vector<u32> origins = pointer_origins(builder_.frame(), graph);
     std::vector<u32>& written = builder_.kernel().written_parameters;
     const std::vector<u32> here = written_parameters(function_, origins);
     written.insert(written.end(), here.begin(), here.end());

@@ -47,15 +47,15 @@ constexpr u32 difference(u32 a, u32 b) {
 
 class Origins {
 public:
-    Origins(const Frame& frame, const ptx::Function& function)
-        : frame_(frame), function_(function), values_(function.registers.size(), nothing) {}
+    Origins(const Frame& frame, const FlowGraph& graph)
+        : frame_(frame),
+          function_(graph.function()),
+          values_(function_.registers.size(), nothing),
+          worklist_(graph, Worklist::Direction::forward) {}
 
     std::vector<u32> run() {
-        do {
-            changed_ = false;
-            for (const ptx::Instruction& each : function_.instructions)
-                take(each);
-        } while (changed_);
+        while (const auto at = worklist_.next())
+            take(function_.instructions[*at]);
         for (u32& value : values_) {
             if (!is_parameter(value)) value = no_parameter_offset;
         }
@@ -65,7 +65,7 @@ public:
 private:
     void put_register(u32 index, u32 value) {
         const u32 now = either(values_[index], value);
-        changed_ |= now != values_[index];
+        if (now != values_[index]) worklist_.changed(index);
         values_[index] = now;
     }
     void put(const Operand& to, u32 value) {
@@ -139,7 +139,7 @@ private:
     const Frame& frame_;
     const ptx::Function& function_;
     std::vector<u32> values_;
-    bool changed_ = false;
+    Worklist worklist_;
 };
 
 /// Whether an instruction may write global memory.
@@ -174,9 +174,9 @@ std::vector<u32> written_parameters(const ptx::Function& function,
     return written;
 }
 
-std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {
-    if (!function.entry) return {};
-    return Origins(frame, function).run();
+std::vector<u32> pointer_origins(const Frame& frame, const FlowGraph& graph) {
+    if (!graph.function().entry) return {};
+    return Origins(frame, graph).run();
 }
 
 }  // namespace lode::emulator::decode
