@@ -70,6 +70,15 @@ private:
     std::unordered_map<u32, u32> originals_;
 };
 
+/// Whether `copy`, made at `at` of the value that a register gets at `made`, is read only while the
+/// register still has that value.
+bool holds_until_read(const FlowGraph& graph, u32 made, u32 at, u32 copy) {
+    if (!graph.in_loop(made)) return true;
+    const auto between = [&](u32 reader) { return made <= reader && reader < at; };
+    return made < at && graph.block_of(made) == graph.block_of(at) &&
+           std::ranges::none_of(graph.readers(copy), between);
+}
+
 /// Sets the slots of aliases and returns the copies.
 Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
     Copies copies;
@@ -88,10 +97,12 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
         } else if (opcode.starts_with("ld.param.")) {
             slots[to.index] = parameter_source(b, from, opcode.substr(9), bytes);
         } else if (opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") {
-            const bool is_copy = from.kind == OperandKind::reg && bytes == 8 &&
-                                 b.graph().only_writer(from.index).has_value() &&
-                                 function.registers[from.index].bytes == 8;
-            if (is_copy) copies.add(to.index, from.index);
+            if (from.kind != OperandKind::reg || bytes != 8 ||
+                function.registers[from.index].bytes != 8)
+                continue;
+            const auto made = b.graph().only_writer(copies.original_of(from.index));
+            if (made && holds_until_read(b.graph(), *made, b.position(), to.index))
+                copies.add(to.index, from.index);
         }
     }
     return copies;
