@@ -1,6 +1,5 @@
 #include "emulator/decode/copies.hpp"
 
-#include "emulator/decode/opcode.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
@@ -63,7 +62,7 @@ bool is_argument(const ptx::Instruction& one) {
 
 /// Whether bytes become part of an argument or a result.
 bool passes_bytes(const ptx::Instruction& one) {
-    return is_argument(one) && one.opcode.ends_with(".b8");
+    return is_argument(one) && one.reading->has("b8");
 }
 
 /// Registers whose values are only stored, or moved to such registers.
@@ -134,7 +133,7 @@ private:
         return {at.kind, at.index, at.name, at.bits + bytes};
     }
     [[nodiscard]] static u32 element_bytes(const ptx::Instruction& one) {
-        return ptx::type_named(one.opcode.substr(one.opcode.rfind('.') + 1)).bytes;
+        return one.reading->types[0].bytes;
     }
     [[nodiscard]] bool has_neighbour(const ptx::Instruction& one) const {
         return ends_.contains(place(one, false)) || begins_.contains(place(one, true));
@@ -163,7 +162,7 @@ private:
     void find_walks() {
         for (const bool sums : {false, true}) {
             for (const ptx::Instruction& one : function_.instructions) {
-                if (one.count != 3 || name_of(one.opcode) != "add") continue;
+                if (one.reading->name() != "add") continue;
                 const auto operands = function_.operands_of(one);
                 const auto is_reg = [](const Operand& operand) {
                     return operand.kind == OperandKind::reg;

@@ -104,7 +104,8 @@ void FunctionDecoder::decode_body() {
     first_op_.reserve(instructions.size() + 1);
     if (!instructions.empty()) load_register_parameters(builder_);
     const auto uses_stack = [](const ptx::Instruction& each) {
-        return each.opcode.starts_with("alloca") || each.opcode.starts_with("stack");
+        const ptx::Word name = each.reading->name();
+        return name == "alloca" || name == "stacksave" || name == "stackrestore";
     };
     if (std::ranges::any_of(instructions, uses_stack))
         builder_.emit(&exec::stack_reset, {builder_.frame().allocated()});

@@ -4,7 +4,8 @@
 // the address has just made it.
 #include "emulator/decode/indexing.hpp"
 
-#include <string_view>
+#include <algorithm>
+#include <initializer_list>
 
 namespace lode::emulator::decode {
 
@@ -14,14 +15,17 @@ using ptx::Instruction;
 using ptx::Operand;
 using ptx::OperandKind;
 
-bool is_sum(std::string_view opcode) {
-    return opcode == "add.s64" || opcode == "add.u64";
+bool is(const Instruction& one, std::initializer_list<ptx::Word> words) {
+    return std::ranges::equal(one.reading->words, words);
 }
-bool is_product(std::string_view opcode) {
-    return opcode == "mul.wide.s32" || opcode == "mul.wide.u32";
+bool is_sum(const Instruction& one) {
+    return is(one, {"add", "s64"}) || is(one, {"add", "u64"});
 }
-bool is_conversion(std::string_view opcode) {
-    return opcode == "cvt.s64.s32" || opcode == "cvt.u64.u32";
+bool is_product(const Instruction& one) {
+    return is(one, {"mul", "wide", "s32"}) || is(one, {"mul", "wide", "u32"});
+}
+bool is_conversion(const Instruction& one) {
+    return is(one, {"cvt", "s64", "s32"}) || is(one, {"cvt", "u64", "u32"});
 }
 
 class IndexFinder {
@@ -74,22 +78,21 @@ std::optional<IndexFinder::Made> IndexFinder::widened(u32 reg, u32 at) const {
     if (!where) return std::nullopt;
     const Instruction& one = function_.instructions[*where];
     const auto operands = function_.operands_of(one);
-    const std::string_view opcode = one.opcode;
     Made made;
     made.first = *where;
-    if (is_product(opcode)) {
+    if (is_product(one)) {
         const Operand& factor = operands[2];
         constexpr u64 most = u64{1} << 16;
         if (factor.kind != OperandKind::integer || factor.bits == 0 || factor.bits > most)
             return std::nullopt;
         made.address.scale = static_cast<u32>(factor.bits);
-    } else if (!is_conversion(opcode)) {
+    } else if (!is_conversion(one)) {
         return std::nullopt;
     }
     const Operand& index = operands[1];
     if (index.kind != OperandKind::reg || function_.registers[index.index].bytes != 4)
         return std::nullopt;
-    made.address.sign = opcode.ends_with(".s32");
+    made.address.sign = one.reading->has("s32");
     made.address.index = index.index;
     return made;
 }
@@ -99,7 +102,7 @@ std::optional<IndexFinder::Made> IndexFinder::made_by(u32 reg, u32 at, u32 depth
     constexpr u32 deepest = 4;
     if (!where || depth == deepest) return std::nullopt;
     const Instruction& one = function_.instructions[*where];
-    if (!is_sum(one.opcode)) return std::nullopt;
+    if (!is_sum(one)) return std::nullopt;
     const auto operands = function_.operands_of(one);
     const Operand& left = operands[1];
     const Operand& right = operands[2];
@@ -126,14 +129,12 @@ bool IndexFinder::still_holds(const Made& made, u32 at) const {
 }
 
 bool IndexFinder::is_access(const Instruction& one) {
-    const std::string_view opcode = one.opcode;
-    if (!opcode.starts_with("ld.") && !opcode.starts_with("st.")) return false;
-    const std::string_view rest = opcode.substr(3);
-    if (rest.starts_with("async") || rest.starts_with("bulk")) return false;
-    const auto has = [&](std::string_view word) { return opcode.find(word) != opcode.npos; };
+    const ptx::Reading& reading = *one.reading;
+    const ptx::Space space = one.traits.space;
     // Not the shared memory of other blocks.
-    if (has("::cluster") || has("b128")) return false;
-    return has(".global") || has(".shared");
+    return (reading.name() == "ld" || one.traits.action == ptx::Action::store) &&
+           (space == ptx::Space::global || space == ptx::Space::shared) &&
+           !reading.has("shared::cluster") && !reading.has("b128");
 }
 
 void IndexFinder::find_accesses(Indexing& found) {
@@ -159,9 +160,7 @@ void IndexFinder::find_accesses(Indexing& found) {
 void IndexFinder::drop_unneeded(Indexing& found) {
     for (u32 at = graph_.instructions(); at-- > 0;) {
         const Instruction& one = function_.instructions[at];
-        const std::string_view opcode = one.opcode;
-        if (one.guard >= 0 || (!is_sum(opcode) && !is_product(opcode) && !is_conversion(opcode)))
-            continue;
+        if (one.guard >= 0 || (!is_sum(one) && !is_product(one) && !is_conversion(one))) continue;
         const Operand& to = function_.results_of(one).front();
         if (to.kind != OperandKind::reg || graph_.only_writer(to.index) != at) continue;
         if (uses_[to.index] != 0 || frame_.is_alias(to.index)) continue;

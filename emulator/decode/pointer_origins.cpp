@@ -1,11 +1,8 @@
 #include "emulator/decode/pointer_origins.hpp"
 
-#include "emulator/decode/opcode.hpp"
-#include "emulator/decode/ptx/grammar.hpp"
-
 #include <algorithm>
+#include <iterator>
 #include <span>
-#include <string_view>
 
 namespace lode::emulator::decode {
 
@@ -94,8 +91,8 @@ private:
         const auto results = function_.results_of(instruction);
         if (results.empty()) return;
         const auto operands = function_.operands_of(instruction);
-        const std::string_view opcode = instruction.opcode;
-        const std::string_view name = name_of(opcode);
+        const ptx::Word name = instruction.reading->name();
+        const ptx::Type type = instruction.reading->types[0];
         const Operand& to = results.front();
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
         for (const Operand& other : results.subspan(1))
@@ -103,7 +100,7 @@ private:
         using enum ptx::Action;
         const ptx::Action action = instruction.traits.action;
         if (action == load || action == atomic) return take_load(instruction, operands);
-        const bool whole = opcode.ends_with("64");
+        const bool whole = type.bytes == 8 && type.kind != ptx::Class::other;
         if (to.kind == OperandKind::list) return put(to, unknown);
         if ((action == move && whole) || name == "cvta") return put(to, value(operands[1]));
         if (name == "add" && whole) return put(to, sum(value(operands[1]), value(operands[2])));
@@ -121,8 +118,7 @@ private:
     }
 
     void take_load(const ptx::Instruction& one, std::span<const Operand> operands) {
-        const std::string_view opcode = one.opcode;
-        const u32 bytes = ptx::type_named(opcode.substr(opcode.rfind('.') + 1)).bytes;
+        const u32 bytes = one.reading->types[0].bytes;
         const Operand& from = operands[1];
         const bool has_place =
             one.traits.action == ptx::Action::load && one.traits.space == ptx::Space::param &&
@@ -142,16 +138,15 @@ private:
     Worklist worklist_;
 };
 
-/// Whether an instruction may write global memory.
-bool may_write_global(std::string_view opcode) {
-    const auto place = [&](std::string_view word) { return opcode.find(word); };
-    const auto other = std::min({place(".shared"), place(".local"), place(".param")});
+bool may_write_global(const ptx::Instruction& one) {
+    const ptx::Reading& reading = *one.reading;
+    const ptx::Space space = one.traits.space;
     // A copy names the state space that it writes before the one that it reads.
-    if (opcode.starts_with("cp.")) return place(".global") < other;
-    constexpr std::string_view writers[] = {"st.",       "atom.",      "red.",    "wmma.store.",
-                                            "multimem.", "tensormap.", "discard."};
-    return other == std::string_view::npos &&
-           std::ranges::any_of(writers, [&](auto name) { return opcode.starts_with(name); });
+    if (reading.name() == "cp") return space == ptx::Space::global;
+    constexpr ptx::Word writers[] = {"st", "atom", "red", "multimem", "tensormap", "discard"};
+    const bool writes = std::ranges::find(writers, reading.name()) != std::end(writers) ||
+                        (reading.name() == "wmma" && reading.has("store"));
+    return writes && (space == ptx::Space::none || space == ptx::Space::global);
 }
 
 }  // namespace
@@ -160,7 +155,7 @@ std::vector<u32> written_parameters(const ptx::Function& function,
                                     const std::vector<u32>& origins) {
     std::vector<u32> written;
     for (const ptx::Instruction& each : function.instructions) {
-        if (!may_write_global(each.opcode)) continue;
+        if (!may_write_global(each)) continue;
         using enum ptx::Action;
         const ptx::Action action = each.traits.action;
         const bool is_plain = action == store || action == atomic || action == reduce;

@@ -13,7 +13,7 @@ using ptx::Operand;
 using ptx::OperandKind;
 
 bool is_matrix_product(const ptx::Instruction& instruction) {
-    return instruction.opcode.starts_with("wgmma.mma_async");
+    return instruction.reading->name() == "wgmma" && instruction.reading->has("mma_async");
 }
 
 bool is_move(const ptx::Instruction& instruction) {

@@ -1,7 +1,5 @@
 #include "emulator/decode/provenance.hpp"
 
-#include "emulator/decode/opcode.hpp"
-
 #include <string_view>
 
 namespace lode::emulator::decode {
@@ -29,7 +27,7 @@ bool gives_pointers(const ptx::Instruction& one) {
 
 /// Whether an instruction has results that may depend on its operands' addresses.
 bool passes_addresses(const ptx::Instruction& one) {
-    return one.traits.results > 0 && !gives_pointers(one) && name_of(one.opcode) != "mbarrier";
+    return one.traits.results > 0 && !gives_pointers(one) && one.reading->name() != "mbarrier";
 }
 
 }  // namespace
@@ -118,7 +116,7 @@ private:
             const ptx::Instruction& one = function_.instructions[*at];
             bool from = false;
             graph_.each_source(*at, [&](u32 reg) { from |= found[reg]; });
-            const bool chooses = one.opcode.starts_with("selp");
+            const bool chooses = one.reading->name() == "selp";
             // The register's value was added to an address, or is one of a variable already.
             const auto is_index = [&] { return origin_of_sources(*at) != no_variable; };
             if (gives_pointers(one) || (from && passes_addresses(one) && (chooses || !is_index())))

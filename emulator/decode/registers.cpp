@@ -30,17 +30,17 @@ Slot fixed_source(Builder& b, const ptx::Operand& from, u32 bytes) {
     return made >> area_shift != static_cast<u32>(Area::frame) ? made : no_slot;
 }
 
-/// The slot of a kernel's parameter that `ld.param.<type>` reads into a register of `bytes`;
+/// The slot of a kernel's parameter that a load of a type reads into a register of `bytes`;
 /// no_slot if the register can't be an alias of it.
-Slot parameter_source(Builder& b, const ptx::Operand& from, std::string_view type, u8 bytes) {
+Slot parameter_source(Builder& b, const ptx::Operand& from, ptx::Type type, u8 bytes) {
     if (!b.function().entry || !from.address || from.kind != OperandKind::variable) return no_slot;
     const auto place = b.frame().entry_offset(from.index);
     if (!place) return no_slot;
-    const u32 read = ptx::type_named(type).bytes;
+    const u32 read = type.bytes;
     const u64 size = b.function().variables[from.index].bytes;
     if (read == 0 || read > bytes || read > size || from.bits > size - read) return no_slot;
     return b.build().parameter_slot(*place + static_cast<u32>(from.bits), read, bytes,
-                                    type.starts_with('s'));
+                                    type.kind == ptx::Class::signed_integer);
 }
 
 /// Registers that are copies of others, made by cvta of global addresses.
@@ -91,12 +91,13 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
         const u8 bytes = function.registers[to.index].bytes;
         if (bytes == 0) continue;
         b.begin(instruction);
-        const std::string_view opcode = instruction.opcode;
-        if (opcode.starts_with("mov.") && bytes == ptx::type_named(opcode.substr(4)).bytes) {
+        const ptx::Traits& traits = instruction.traits;
+        const ptx::Type type = instruction.reading->types[0];
+        if (traits.action == ptx::Action::move && bytes == type.bytes) {
             slots[to.index] = fixed_source(b, from, bytes);
-        } else if (opcode.starts_with("ld.param.")) {
-            slots[to.index] = parameter_source(b, from, opcode.substr(9), bytes);
-        } else if (opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") {
+        } else if (traits.action == ptx::Action::load && traits.space == ptx::Space::param) {
+            slots[to.index] = parameter_source(b, from, type, bytes);
+        } else if (instruction.reading->name() == "cvta" && traits.space == ptx::Space::global) {
             if (from.kind != OperandKind::reg || bytes != 8 ||
                 function.registers[from.index].bytes != 8)
                 continue;

@@ -2,22 +2,12 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 namespace lode::emulator::decode {
 
 namespace {
 
 using ptx::Operand;
-
-bool has_word(std::string_view opcode, std::string_view word) {
-    for (auto at = opcode.find(word); at != opcode.npos; at = opcode.find(word, at + 1)) {
-        const auto end = at + word.size();
-        if (at != 0 && opcode[at - 1] == '.' && (end == opcode.size() || opcode[end] == '.'))
-            return true;
-    }
-    return false;
-}
 
 class Uses {
 public:
@@ -60,7 +50,7 @@ private:
             return mark(operands[1], stored_use(traits.space));
         if (traits.action == ptx::Action::reduce && is_plain) return mark(operands[1], use_any);
         if (traits.action == ptx::Action::atomic)
-            return take_atomic(operands, has_word(instruction.opcode, "cas"));
+            return take_atomic(operands, instruction.reading->has("cas"));
         // setp, branches, calls, votes, and all that is rare.
         for (const Operand& operand : function_.sources_of(instruction))
             mark(operand, use_any | use_decides);
@@ -106,7 +96,9 @@ private:
 
 bool needs_uses(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
-        return each.opcode.starts_with("ld.volatile") || each.traits.action == ptx::Action::atomic;
+        const ptx::Action action = each.traits.action;
+        return action == ptx::Action::atomic ||
+               (action == ptx::Action::load && each.reading->has("volatile"));
     });
 }
 

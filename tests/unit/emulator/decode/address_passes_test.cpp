@@ -315,6 +315,9 @@ TEST_CASE("written parameters: through which pointers global memory is written")
           Found{unknown});
     CHECK(written_by("multimem.red.relaxed.gpu.global.add.u32 [%rd1], %r1;") == Found{unknown});
     CHECK(written_by("discard.global.L2 [%rd1], 128;") == Found{unknown});
+    CHECK(
+        written_by("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync"
+                   ".aligned [%rd1], [%r1], 128;") == Found{unknown});
     CHECK(written_by("call g, (%r1);").empty());
 }
 
