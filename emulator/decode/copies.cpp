@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 namespace lode::emulator::decode {
 

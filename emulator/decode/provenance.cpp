@@ -1,7 +1,5 @@
 #include "emulator/decode/provenance.hpp"
 
-#include <string_view>
-
 namespace lode::emulator::decode {
 
 namespace {

@@ -4,9 +4,9 @@
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/live_ranges.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -43,32 +43,12 @@ Slot parameter_source(Builder& b, const ptx::Operand& from, ptx::Type type, u8 b
                                     type.kind == ptx::Class::signed_integer);
 }
 
-/// Registers that are copies of others, made by cvta of global addresses.
-class Copies {
-public:
-    void add(u32 copy, u32 original) {
-        // In unreachable code, registers may form a cycle.
-        if (original_of(original) != copy) originals_[copy] = original;
-    }
-    [[nodiscard]] bool contains(u32 index) const { return originals_.contains(index); }
-    /// The register at the end of the chain of copies.
-    [[nodiscard]] u32 original_of(u32 index) const {
-        for (auto at = originals_.find(index); at != originals_.end(); at = originals_.find(index))
-            index = at->second;
-        return index;
-    }
-    /// By register: itself, or the register that it is a copy of.
-    [[nodiscard]] std::vector<u32> originals(std::size_t count) const {
-        std::vector<u32> all(count);
-        std::iota(all.begin(), all.end(), u32{0});
-        for (const auto& [copy, original] : originals_)
-            all[copy] = original_of(original);
-        return all;
-    }
-
-private:
-    std::unordered_map<u32, u32> originals_;
-};
+/// The register at the end of a chain of copies.
+u32 original_of(const std::vector<u32>& originals, u32 index) {
+    while (originals[index] != index)
+        index = originals[index];
+    return index;
+}
 
 /// Whether `copy`, made at `at` of the value that a register gets at `made`, is read only while the
 /// register still has that value.
@@ -79,9 +59,11 @@ bool holds_until_read(const FlowGraph& graph, u32 made, u32 at, u32 copy) {
            std::ranges::none_of(graph.readers(copy), between);
 }
 
-/// Sets the slots of aliases and returns the copies.
-Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
-    Copies copies;
+/// Sets the slots of aliases. Returns, by register, itself or the register whose slot it uses,
+/// which cvta of a global address made it of.
+std::vector<u32> find_aliases(Builder& b, std::vector<Slot>& slots) {
+    std::vector<u32> originals(slots.size());
+    std::iota(originals.begin(), originals.end(), u32{0});
     const ptx::Function& function = b.function();
     for (const ptx::Instruction& instruction : function.instructions) {
         if (instruction.count < 2 || instruction.guard >= 0) continue;
@@ -101,12 +83,17 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
             if (from.kind != OperandKind::reg || bytes != 8 ||
                 function.registers[from.index].bytes != 8)
                 continue;
-            const auto made = b.graph().only_writer(copies.original_of(from.index));
-            if (made && holds_until_read(b.graph(), *made, b.position(), to.index))
-                copies.add(to.index, from.index);
+            const u32 original = original_of(originals, from.index);
+            const auto made = b.graph().only_writer(original);
+            // In unreachable code, registers may form a cycle.
+            if (original != to.index && made &&
+                holds_until_read(b.graph(), *made, b.position(), to.index))
+                originals[to.index] = original;
         }
     }
-    return copies;
+    for (u32& original : originals)
+        original = original_of(originals, original);
+    return originals;
 }
 
 /// Hands out numbered places of registers of one size, those that were given back last first.
@@ -182,7 +169,7 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
     if (b.frame().bytes() + count * widest > max_frame_bytes)
         return b.refuse_function(fmt::format("{} registers in use", count));
     std::vector<Slot> slots(count, no_slot);
-    const std::vector<u32> originals = find_aliases(b, slots).originals(count);
+    const std::vector<u32> originals = find_aliases(b, slots);
     // What has no slot will be in the frame, which is all that the search for indices needs to
     // know.
     constexpr Slot unplaced = slot(Area::frame, offset_mask);
