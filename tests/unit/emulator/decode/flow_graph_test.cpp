@@ -93,6 +93,8 @@ TEST_CASE("flow graph: where lanes go on") {
         CAPTURE(std::string(ends));
         CHECK(predecessors(ends) == (std::string_view(ends).starts_with("bra") ? 2 : 1));
     }
+    CHECK(starts(Tree("@%p1 ret;\nmov.u32 %r1, 0;\nret;\nmov.u32 %r1, 0;\nret;").graph()) ==
+          Indices{0, 3});
     const FlowGraph at_the_end = Tree("@%p1 bra L;\nmov.u32 %r1, 0;\nL:").graph();
     CHECK(at_the_end.is_label(2));
     CHECK(at_the_end.blocks() == 2);
