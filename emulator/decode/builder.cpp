@@ -21,6 +21,7 @@ const ptx::Instruction no_instruction;
 Builder::Builder(KernelBuild& build, const ptx::Function& function, Code& code)
     : build_(build),
       function_(function),
+      graph_(function),
       code_(code),
       frame_(function),
       instruction_(function.instructions.empty() ? &no_instruction : function.instructions.data()) {
@@ -47,28 +48,22 @@ Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
     op.run = handler;
     std::ranges::copy(slots, op.r);
     code_.ops.push_back(op);
-    code_.origin.push_back(instruction_ == &no_instruction
-                               ? 0
-                               : static_cast<u32>(instruction_ - function_.instructions.data()));
+    code_.origin.push_back(instruction_ == &no_instruction ? 0 : position());
     return code_.ops.back();
 }
 
 const IndexedAddress* Builder::indexed_address() const {
     if (indexing_.accesses.empty()) return nullptr;
-    const auto& made =
-        indexing_.accesses[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+    const auto& made = indexing_.accesses[position()];
     return made ? &*made : nullptr;
 }
 
 bool Builder::is_unneeded() const {
-    return !indexing_.unneeded.empty() &&
-           indexing_
-               .unneeded[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+    return !indexing_.unneeded.empty() && indexing_.unneeded[position()];
 }
 
 bool Builder::may_load_padding() const {
-    return !padding_loads_.empty() &&
-           padding_loads_[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+    return !padding_loads_.empty() && padding_loads_[position()];
 }
 
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
@@ -99,10 +94,10 @@ void Builder::emit_branch(Handler handler, Slot condition, u32 instruction) {
 }
 
 bool Builder::join_branch(Slot condition, bool negated, u32 instruction) {
-    const auto at = static_cast<u32>(instruction_ - function_.instructions.data());
+    const u32 at = position();
     if (comparison_.with_branch == nullptr || comparison_.end != code_.ops.size()) return false;
     Op& op = code_.ops.back();
-    if (op.r[0] != condition || code_.origin.back() + 1 != at || indexing_.labels[at]) return false;
+    if (op.r[0] != condition || code_.origin.back() + 1 != at || graph_.is_label(at)) return false;
     op.run = comparison_.with_branch;
     op.flags = negated ? 1 : 0;
     branches_.ops.emplace_back(static_cast<u32>(code_.ops.size() - 1), instruction);

@@ -1,6 +1,7 @@
 // Builder: the interface that instruction decoders use.
 #pragma once
 
+#include "emulator/decode/flow_graph.hpp"
 #include "emulator/decode/frame.hpp"
 #include "emulator/decode/indexing.hpp"
 #include "emulator/decode/kernel.hpp"
@@ -53,6 +54,10 @@ public:
     /// Makes an instruction of the function the current one.
     void begin(const ptx::Instruction& instruction);
     [[nodiscard]] const ptx::Instruction& instruction() const noexcept { return *instruction_; }
+    /// Its index in the function.
+    [[nodiscard]] u32 position() const noexcept {
+        return static_cast<u32>(instruction_ - function_.instructions.data());
+    }
     [[nodiscard]] Opcode& opcode() noexcept { return opcode_; }
     [[nodiscard]] u32 operand_count() const noexcept { return instruction_->count; }
     /// An operand of the current instruction; kind `none` past the last one.
@@ -139,6 +144,7 @@ public:
 
     // The function and kernel being built.
     [[nodiscard]] const ptx::Function& function() const noexcept { return function_; }
+    [[nodiscard]] const FlowGraph& graph() const noexcept { return graph_; }
     [[nodiscard]] KernelBuild& build() noexcept { return build_; }
     [[nodiscard]] Kernel& kernel() noexcept { return *build_.kernel; }
     [[nodiscard]] Frame& frame() noexcept { return frame_; }
@@ -152,6 +158,7 @@ private:
 
     KernelBuild& build_;
     const ptx::Function& function_;
+    FlowGraph graph_;
     Code& code_;
     Frame frame_;
     const ptx::Instruction* instruction_;

@@ -1,14 +1,11 @@
 #include "emulator/decode/copies.hpp"
 
-#include "emulator/decode/opcode.hpp"
-#include "emulator/decode/operand_registers.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 namespace lode::emulator::decode {
 
@@ -42,15 +39,19 @@ bool is_copy(const ptx::Function& function, const ptx::Instruction& one) {
                function.registers[operands[1].index].bytes;
 }
 
-/// Calls f with the registers of each move, the one set first, until no call returns true.
+/// Calls f with the registers of each move, the one set first; again once a call has returned true,
+/// which means that the second register, or forward the first, has changed.
 template <class F>
-void follow_copies(const ptx::Function& function, F&& f) {
-    for (bool changed = true; std::exchange(changed, false);) {
-        for (const ptx::Instruction& one : function.instructions) {
-            if (!is_copy(function, one)) continue;
-            const auto operands = function.operands_of(one);
-            if (f(operands[0].index, operands[1].index)) changed = true;
-        }
+void follow_copies(const FlowGraph& graph, Worklist::Direction direction, F&& f) {
+    const ptx::Function& function = graph.function();
+    Worklist worklist(graph, direction);
+    while (const auto at = worklist.next()) {
+        const ptx::Instruction& one = function.instructions[*at];
+        if (!is_copy(function, one)) continue;
+        const auto operands = function.operands_of(one);
+        const u32 to = operands[0].index;
+        const u32 from = operands[1].index;
+        if (f(to, from)) worklist.changed(direction == Worklist::Direction::forward ? to : from);
     }
 }
 
@@ -60,11 +61,12 @@ bool is_argument(const ptx::Instruction& one) {
 
 /// Whether bytes become part of an argument or a result.
 bool passes_bytes(const ptx::Instruction& one) {
-    return is_argument(one) && one.opcode.ends_with(".b8");
+    return is_argument(one) && one.reading->has("b8");
 }
 
 /// Registers whose values are only stored, or moved to such registers.
-std::vector<bool> only_stored(const ptx::Function& function) {
+std::vector<bool> only_stored(const FlowGraph& graph) {
+    const ptx::Function& function = graph.function();
     constexpr u8 stored = 1;
     constexpr u8 used = 2;
     std::vector<u8> uses(function.registers.size());
@@ -85,7 +87,7 @@ std::vector<bool> only_stored(const ptx::Function& function) {
         for (const Operand& operand : function.sources_of(one))
             mark(operand, used);
     }
-    follow_copies(function, [&](u32 to, u32 from) {
+    follow_copies(graph, Worklist::Direction::backward, [&](u32 to, u32 from) {
         const u8 before = uses[from];
         uses[from] |= uses[to];
         return uses[from] != before;
@@ -99,11 +101,12 @@ std::vector<bool> only_stored(const ptx::Function& function) {
 /// Finds loads that may be of padding.
 class PaddingFinder {
 public:
-    explicit PaddingFinder(const ptx::Function& function)
-        : function_(function),
-          in_structure_(function.registers.size()),
-          counts_(function.registers.size()),
-          walks_(function.registers.size()) {}
+    explicit PaddingFinder(const FlowGraph& graph)
+        : graph_(graph),
+          function_(graph.function()),
+          in_structure_(function_.registers.size()),
+          counts_(function_.registers.size()),
+          walks_(function_.registers.size()) {}
 
     std::vector<bool> run() {
         find_accesses();
@@ -129,7 +132,7 @@ private:
         return {at.kind, at.index, at.name, at.bits + bytes};
     }
     [[nodiscard]] static u32 element_bytes(const ptx::Instruction& one) {
-        return ptx::type_named(one.opcode.substr(one.opcode.rfind('.') + 1)).bytes;
+        return one.reading->types[0].bytes;
     }
     [[nodiscard]] bool has_neighbour(const ptx::Instruction& one) const {
         return ends_.contains(place(one, false)) || begins_.contains(place(one, true));
@@ -148,7 +151,7 @@ private:
             each_register(function_, function_.operands_of(one)[1],
                           [&](u32 reg) { in_structure_[reg] = true; });
         }
-        follow_copies(function_, [&](u32 to, u32 from) {
+        follow_copies(graph_, Worklist::Direction::backward, [&](u32 to, u32 from) {
             if (!in_structure_[to] || in_structure_[from]) return false;
             in_structure_[from] = true;
             return true;
@@ -158,7 +161,7 @@ private:
     void find_walks() {
         for (const bool sums : {false, true}) {
             for (const ptx::Instruction& one : function_.instructions) {
-                if (one.count != 3 || name_of(one.opcode) != "add") continue;
+                if (one.reading->name() != "add") continue;
                 const auto operands = function_.operands_of(one);
                 const auto is_reg = [](const Operand& operand) {
                     return operand.kind == OperandKind::reg;
@@ -183,6 +186,7 @@ private:
                          walks_[operands[1].index]);
     }
 
+    const FlowGraph& graph_;
     const ptx::Function& function_;
     std::set<Place> begins_;
     std::set<Place> ends_;
@@ -193,19 +197,20 @@ private:
 
 }  // namespace
 
-std::vector<bool> padding_loads(const ptx::Function& function) {
-    return PaddingFinder(function).run();
+std::vector<bool> padding_loads(const FlowGraph& graph) {
+    return PaddingFinder(graph).run();
 }
 
-std::vector<bool> copied_registers(const ptx::Function& function) {
-    const std::vector<bool> stored = only_stored(function);
+std::vector<bool> copied_registers(const FlowGraph& graph) {
+    const ptx::Function& function = graph.function();
+    const std::vector<bool> stored = only_stored(graph);
     std::vector<bool> copied(function.registers.size());
     for (const ptx::Instruction& one : function.instructions) {
         if (!is_load(one)) continue;
         each_register(function, function.operands_of(one).front(),
                       [&](u32 reg) { copied[reg] = stored[reg]; });
     }
-    follow_copies(function, [&](u32 to, u32 from) {
+    follow_copies(graph, Worklist::Direction::forward, [&](u32 to, u32 from) {
         if (!stored[to] || copied[to] || !copied[from]) return false;
         copied[to] = true;
         return true;

@@ -104,7 +104,8 @@ void FunctionDecoder::decode_body() {
     first_op_.reserve(instructions.size() + 1);
     if (!instructions.empty()) load_register_parameters(builder_);
     const auto uses_stack = [](const ptx::Instruction& each) {
-        return each.opcode.starts_with("alloca") || each.opcode.starts_with("stack");
+        const ptx::Word name = each.reading->name();
+        return name == "alloca" || name == "stacksave" || name == "stackrestore";
     };
     if (std::ranges::any_of(instructions, uses_stack))
         builder_.emit(&exec::stack_reset, {builder_.frame().allocated()});
@@ -127,17 +128,12 @@ void FunctionDecoder::decode_body() {
 // without ops is counted with the next op; before a label, it is counted with the op
 // that falls through to the label.
 void FunctionDecoder::count_instructions() {
-    std::vector<bool> is_label(function_.instructions.size() + 1);
-    for (const auto& [op, instruction] : builder_.branches().ops)
-        is_label[instruction] = true;
-    for (const auto& [place, instruction] : builder_.branches().tables)
-        is_label[instruction] = true;
     for (const u32 instruction : builder_.joined())
         ++code_.ops[first_op_[instruction] - 1].instructions;
     auto joined = builder_.joined().begin();
     u32 waiting = 0;
-    for (std::size_t i = 0; i < function_.instructions.size(); ++i) {
-        if (is_label[i] && first_op_[i] > 0)
+    for (u32 i = 0; i < function_.instructions.size(); ++i) {
+        if (builder_.graph().is_label(i) && first_op_[i] > 0)
             code_.ops[first_op_[i] - 1].instructions += std::exchange(waiting, 0);
         if (joined != builder_.joined().end() && *joined == i) {
             ++joined;
@@ -151,7 +147,8 @@ void FunctionDecoder::count_instructions() {
 }
 
 void FunctionDecoder::find_pointers() {
-    std::vector<u32> origins = pointer_origins(builder_.frame(), function_);
+    const FlowGraph& graph = builder_.graph();
+    std::vector<u32> origins = pointer_origins(builder_.frame(), graph);
     std::vector<u32>& written = builder_.kernel().written_parameters;
     const std::vector<u32> here = written_parameters(function_, origins);
     written.insert(written.end(), here.begin(), here.end());
@@ -180,19 +177,19 @@ std::vector<bool> FunctionDecoder::registers_to_keep(const std::vector<bool>& co
 }
 
 std::optional<Refusal> FunctionDecoder::run() {
+    const FlowGraph& graph = builder_.graph();
     code_.function = &function_;
     place_variables();
-    product_registers_ = product_registers(function_);
+    product_registers_ = product_registers(graph);
     // Without a map of written bytes, nothing asks what is copied.
     const bool notes_copies = builder_.build().module->memory->written() != nullptr;
     std::vector<bool> copied;
-    if (notes_copies) copied = copied_registers(function_);
+    if (notes_copies) copied = copied_registers(graph);
     if (!builder_.refused()) allocate_registers(builder_, registers_to_keep(copied));
-    if (!builder_.refused())
-        builder_.set_shared_origins(shared_origins(builder_.build(), function_));
-    if (notes_copies) builder_.set_copied(std::move(copied), padding_loads(function_));
+    if (!builder_.refused()) builder_.set_shared_origins(shared_origins(builder_.build(), graph));
+    if (notes_copies) builder_.set_copied(std::move(copied), padding_loads(graph));
     if (!builder_.refused()) find_pointers();
-    if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
+    if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(graph));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

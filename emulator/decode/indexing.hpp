@@ -2,6 +2,7 @@
 // address and uses it.
 #pragma once
 
+#include "emulator/decode/flow_graph.hpp"
 #include "emulator/decode/frame.hpp"
 
 #include <optional>
@@ -11,6 +12,7 @@ namespace lode::emulator::decode {
 
 /// base + index * scale + offset, in 64 bits.
 struct IndexedAddress {
+    u32 address = 0;      ///< The register that the program makes it in.
     Slot base = no_slot;  ///< The same in every lane, for a whole launch.
     u32 index = 0;        ///< A register of 32 bits.
     u32 scale = 1;
@@ -23,12 +25,10 @@ struct Indexing {
     std::vector<std::optional<IndexedAddress>> accesses;
     /// By instruction: whether its result is only part of such addresses.
     std::vector<bool> unneeded;
-    /// By instruction: whether a branch may lead there.
-    std::vector<bool> labels;
 };
 
 /// Finds ld and st of global and shared memory with addresses that add.s64 made of a base and an
 /// index, widened by mul.wide or cvt. `frame` has the slots of registers.
-[[nodiscard]] Indexing find_indexed_accesses(const ptx::Function& function, const Frame& frame);
+[[nodiscard]] Indexing find_indexed_accesses(const FlowGraph& graph, const Frame& frame);
 
 }  // namespace lode::emulator::decode

@@ -3,7 +3,6 @@
 
 #include "emulator/decode/indexing.hpp"
 
-#include <span>
 #include <vector>
 
 namespace lode::emulator::decode {
@@ -19,18 +18,17 @@ struct LiveRange {
         first = at < first ? at : first;
         last = at > last ? at : last;
     }
+    void include(const LiveRange& other) noexcept {
+        first = other.first < first ? other.first : first;
+        last = other.last > last ? other.last : last;
+    }
 };
 
-/// By register of the function. `originals` has, by register, the register whose slot it uses: its
-/// own number or that of another, whose range then covers both.
-///
-/// A register is live from a definition to the last use that it may reach, along the branches of
-/// one lane: handlers write the slots of active lanes only. A definition under a guard, or by an
-/// instruction that isn't known to set the register in every active lane, ends no life. Time is
-/// linear in the length of the function: once a limit is reached, the remaining registers that are
-/// live in several blocks get the whole function.
-[[nodiscard]] std::vector<LiveRange> live_ranges(const ptx::Function& function,
-                                                 const Indexing& indexing,
-                                                 std::span<const u32> originals);
+/// By register of the function. A register is live from a definition to the last use that it may
+/// reach, along the branches of one lane: handlers write the slots of active lanes only. A
+/// definition that doesn't set the whole register in every active lane ends no life. Time is linear
+/// in the length of the function: once a limit is reached, the remaining registers that are live in
+/// several blocks get the whole function.
+[[nodiscard]] std::vector<LiveRange> live_ranges(const FlowGraph& graph, const Indexing& indexing);
 
 }  // namespace lode::emulator::decode

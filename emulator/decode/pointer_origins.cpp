@@ -1,11 +1,8 @@
 #include "emulator/decode/pointer_origins.hpp"
 
-#include "emulator/decode/opcode.hpp"
-#include "emulator/decode/ptx/grammar.hpp"
-
 #include <algorithm>
+#include <iterator>
 #include <span>
-#include <string_view>
 
 namespace lode::emulator::decode {
 
@@ -47,15 +44,15 @@ constexpr u32 difference(u32 a, u32 b) {
 
 class Origins {
 public:
-    Origins(const Frame& frame, const ptx::Function& function)
-        : frame_(frame), function_(function), values_(function.registers.size(), nothing) {}
+    Origins(const Frame& frame, const FlowGraph& graph)
+        : frame_(frame),
+          function_(graph.function()),
+          values_(function_.registers.size(), nothing),
+          worklist_(graph, Worklist::Direction::forward) {}
 
     std::vector<u32> run() {
-        do {
-            changed_ = false;
-            for (const ptx::Instruction& each : function_.instructions)
-                take(each);
-        } while (changed_);
+        while (const auto at = worklist_.next())
+            take(function_.instructions[*at]);
         for (u32& value : values_) {
             if (!is_parameter(value)) value = no_parameter_offset;
         }
@@ -65,7 +62,7 @@ public:
 private:
     void put_register(u32 index, u32 value) {
         const u32 now = either(values_[index], value);
-        changed_ |= now != values_[index];
+        if (now != values_[index]) worklist_.changed(index);
         values_[index] = now;
     }
     void put(const Operand& to, u32 value) {
@@ -94,8 +91,8 @@ private:
         const auto results = function_.results_of(instruction);
         if (results.empty()) return;
         const auto operands = function_.operands_of(instruction);
-        const std::string_view opcode = instruction.opcode;
-        const std::string_view name = name_of(opcode);
+        const ptx::Word name = instruction.reading->name();
+        const ptx::Type type = instruction.reading->types[0];
         const Operand& to = results.front();
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
         for (const Operand& other : results.subspan(1))
@@ -103,7 +100,7 @@ private:
         using enum ptx::Action;
         const ptx::Action action = instruction.traits.action;
         if (action == load || action == atomic) return take_load(instruction, operands);
-        const bool whole = opcode.ends_with("64");
+        const bool whole = type.bytes == 8 && type.kind != ptx::Class::other;
         if (to.kind == OperandKind::list) return put(to, unknown);
         if ((action == move && whole) || name == "cvta") return put(to, value(operands[1]));
         if (name == "add" && whole) return put(to, sum(value(operands[1]), value(operands[2])));
@@ -121,8 +118,7 @@ private:
     }
 
     void take_load(const ptx::Instruction& one, std::span<const Operand> operands) {
-        const std::string_view opcode = one.opcode;
-        const u32 bytes = ptx::type_named(opcode.substr(opcode.rfind('.') + 1)).bytes;
+        const u32 bytes = one.reading->types[0].bytes;
         const Operand& from = operands[1];
         const bool has_place =
             one.traits.action == ptx::Action::load && one.traits.space == ptx::Space::param &&
@@ -139,19 +135,18 @@ private:
     const Frame& frame_;
     const ptx::Function& function_;
     std::vector<u32> values_;
-    bool changed_ = false;
+    Worklist worklist_;
 };
 
-/// Whether an instruction may write global memory.
-bool may_write_global(std::string_view opcode) {
-    const auto place = [&](std::string_view word) { return opcode.find(word); };
-    const auto other = std::min({place(".shared"), place(".local"), place(".param")});
+bool may_write_global(const ptx::Instruction& one) {
+    const ptx::Reading& reading = *one.reading;
+    const ptx::Space space = one.traits.space;
     // A copy names the state space that it writes before the one that it reads.
-    if (opcode.starts_with("cp.")) return place(".global") < other;
-    constexpr std::string_view writers[] = {"st.",       "atom.",      "red.",    "wmma.store.",
-                                            "multimem.", "tensormap.", "discard."};
-    return other == std::string_view::npos &&
-           std::ranges::any_of(writers, [&](auto name) { return opcode.starts_with(name); });
+    if (reading.name() == "cp") return space == ptx::Space::global;
+    constexpr ptx::Word writers[] = {"st", "atom", "red", "multimem", "tensormap", "discard"};
+    const bool writes = std::ranges::find(writers, reading.name()) != std::end(writers) ||
+                        (reading.name() == "wmma" && reading.has("store"));
+    return writes && (space == ptx::Space::none || space == ptx::Space::global);
 }
 
 }  // namespace
@@ -160,7 +155,7 @@ std::vector<u32> written_parameters(const ptx::Function& function,
                                     const std::vector<u32>& origins) {
     std::vector<u32> written;
     for (const ptx::Instruction& each : function.instructions) {
-        if (!may_write_global(each.opcode)) continue;
+        if (!may_write_global(each)) continue;
         using enum ptx::Action;
         const ptx::Action action = each.traits.action;
         const bool is_plain = action == store || action == atomic || action == reduce;
@@ -174,9 +169,9 @@ std::vector<u32> written_parameters(const ptx::Function& function,
     return written;
 }
 
-std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {
-    if (!function.entry) return {};
-    return Origins(frame, function).run();
+std::vector<u32> pointer_origins(const Frame& frame, const FlowGraph& graph) {
+    if (!graph.function().entry) return {};
+    return Origins(frame, graph).run();
 }
 
 }  // namespace lode::emulator::decode

@@ -1,10 +1,8 @@
 #include "emulator/decode/product_registers.hpp"
 
 #include "emulator/decode/builder.hpp"
-#include "emulator/decode/operand_registers.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace lode::emulator::decode {
@@ -15,7 +13,7 @@ using ptx::Operand;
 using ptx::OperandKind;
 
 bool is_matrix_product(const ptx::Instruction& instruction) {
-    return instruction.opcode.starts_with("wgmma.mma_async");
+    return instruction.reading->name() == "wgmma" && instruction.reading->has("mma_async");
 }
 
 bool is_move(const ptx::Instruction& instruction) {
@@ -24,28 +22,24 @@ bool is_move(const ptx::Instruction& instruction) {
 
 }  // namespace
 
-std::vector<bool> product_registers(const ptx::Function& function) {
-    const auto& all = function.instructions;
-    if (std::ranges::none_of(all, is_matrix_product)) return {};
+std::vector<bool> product_registers(const FlowGraph& graph) {
+    const ptx::Function& function = graph.function();
+    if (std::ranges::none_of(function.instructions, is_matrix_product)) return {};
     std::vector<bool> found(function.registers.size());
-    for (const ptx::Instruction& each : all) {
-        if (!is_matrix_product(each)) continue;
-        for (const Operand& operand : function.operands_of(each)) {
-            if (operand.kind != OperandKind::list) continue;
-            each_register_or_pair(function, operand, [&](u32 index) { found[index] = true; });
-        }
-    }
-    for (bool changed = true; std::exchange(changed, false);) {
-        for (const ptx::Instruction& each : all) {
-            if (!is_move(each)) continue;
-            const auto operands = function.operands_of(each);
+    Worklist worklist(graph, Worklist::Direction::forward);
+    const auto add = [&](u32 index) {
+        if (!found[index]) worklist.changed(index);
+        found[index] = true;
+    };
+    while (const auto at = worklist.next()) {
+        const ptx::Instruction& each = function.instructions[*at];
+        if (is_matrix_product(each)) {
+            for (const Operand& operand : function.operands_of(each))
+                if (operand.kind == OperandKind::list) each_register(function, operand, add);
+        } else if (is_move(each)) {
             bool from = false;
-            each_register_or_pair(function, operands[1], [&](u32 index) { from |= found[index]; });
-            if (!from) continue;
-            each_register_or_pair(function, operands[0], [&](u32 index) {
-                changed |= !found[index];
-                found[index] = true;
-            });
+            graph.each_source(*at, [&](u32 index) { from |= found[index]; });
+            if (from) graph.each_result(*at, add);
         }
     }
     return found;
@@ -55,15 +49,13 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
     if (is_matrix_product(instruction)) return;
     exec::ProductRegisters made;
-    const auto note = [&](std::span<const Operand> operands, auto& to) {
-        for (const Operand& operand : operands) {
-            each_register_or_pair(b.function(), operand, [&](u32 index) {
-                if (registers[index]) to.push_back(b.frame().reg(index));
-            });
-        }
+    const auto note_in = [&](auto& slots) {
+        return [&](u32 index) {
+            if (registers[index]) slots.push_back(b.frame().reg(index));
+        };
     };
-    note(b.function().results_of(instruction), made.writes);
-    note(b.function().sources_of(instruction), made.reads);
+    b.graph().each_result(b.position(), note_in(made.writes));
+    b.graph().each_source(b.position(), note_in(made.reads));
     if (made.reads.empty() && made.writes.empty()) return;
     made.copies = is_move(instruction);
     const exec::ProductRegisters& kept = b.kernel().product_registers.emplace_back(std::move(made));

@@ -1,11 +1,5 @@
 #include "emulator/decode/provenance.hpp"
 
-#include "emulator/decode/opcode.hpp"
-#include "emulator/decode/operand_registers.hpp"
-
-#include <algorithm>
-#include <span>
-
 namespace lode::emulator::decode {
 
 namespace {
@@ -31,8 +25,7 @@ bool gives_pointers(const ptx::Instruction& one) {
 
 /// Whether an instruction has results that may depend on its operands' addresses.
 bool passes_addresses(const ptx::Instruction& one) {
-    const std::string_view name = name_of(one.opcode);
-    return one.traits.results > 0 && !gives_pointers(one) && name != "setp" && name != "mbarrier";
+    return one.traits.results > 0 && !gives_pointers(one) && one.reading->name() != "mbarrier";
 }
 
 }  // namespace
@@ -67,23 +60,13 @@ namespace {
 /// Follows values from register to register.
 class SharedOrigins {
 public:
-    SharedOrigins(const KernelBuild& build, const ptx::Function& function)
+    SharedOrigins(const KernelBuild& build, const FlowGraph& graph)
         : build_(build),
-          function_(function),
-          readers_(function.registers.size()),
-          waits_(function.instructions.size()),
-          of_(function.registers.size(), no_variable) {
-        for (auto at = static_cast<u32>(function.instructions.size()); at-- > 0;) {
-            const ptx::Instruction& one = function.instructions[at];
-            if (!passes_addresses(one)) continue;
-            for (const ptx::Operand& operand : function.sources_of(one))
-                each_register(function, operand, [&](u32 reg) { readers_[reg].push_back(at); });
-        }
-    }
+          graph_(graph),
+          function_(graph.function()),
+          of_(function_.registers.size(), no_variable) {}
 
     std::vector<u32> take() {
-        for (auto at = static_cast<u32>(function_.instructions.size()); at-- > 0;)
-            wait(at);
         follow_variables();
         // A register that may hold a variable's address or a pointer from elsewhere has no bounds.
         const auto other = pointers_from_elsewhere();
@@ -95,38 +78,25 @@ public:
     }
 
 private:
-    [[nodiscard]] std::span<const ptx::Operand> sources_of(u32 at) const {
-        return function_.sources_of(function_.instructions[at]);
-    }
-    template <class F>
-    void each_result(u32 at, F&& f) const {
-        for (const ptx::Operand& to : function_.results_of(function_.instructions[at]))
-            each_register(function_, to, f);
-    }
-    void wait(u32 at) {
-        const ptx::Instruction& one = function_.instructions[at];
-        if (waits_[at] || !passes_addresses(one)) return;
-        waits_[at] = true;
-        waiting_.push_back(at);
-    }
     void set(u32 reg, u32 origin) {
-        if (origin == of_[reg]) return;
+        // A predicate is no address.
+        if (origin == of_[reg] || function_.registers[reg].bytes == 0) return;
         of_[reg] = origin;
-        for (const u32 reader : readers_[reg])
-            wait(reader);
+        worklist_.changed(reg);
+    }
+    [[nodiscard]] u32 origin_of_sources(u32 at) const {
+        u32 all = no_variable;
+        for (const ptx::Operand& operand : function_.sources_of(function_.instructions[at]))
+            all = both(all, origin_of(build_, function_, operand, of_));
+        return all;
     }
 
-    /// An instruction is looked at again when the origin of one of its sources has changed, which
-    /// happens at most twice to a register: the time is linear in the function's length.
+    /// The origin of a register changes at most twice: the time is linear in the function's length.
     void follow_variables() {
-        while (!waiting_.empty()) {
-            const u32 at = waiting_.back();
-            waiting_.pop_back();
-            waits_[at] = false;
-            u32 from = no_variable;
-            for (const ptx::Operand& operand : sources_of(at))
-                from = both(from, origin_of(build_, function_, operand, of_));
-            each_result(at, [&](u32 reg) { set(reg, both(of_[reg], from)); });
+        while (const auto at = worklist_.next()) {
+            if (!passes_addresses(function_.instructions[*at])) continue;
+            const u32 from = origin_of_sources(*at);
+            graph_.each_result(*at, [&](u32 reg) { set(reg, both(of_[reg], from)); });
         }
     }
 
@@ -134,45 +104,37 @@ private:
     /// returned. What is added to a variable's address is an index, wherever it comes from.
     [[nodiscard]] std::vector<bool> pointers_from_elsewhere() const {
         std::vector<bool> found(function_.registers.size());
-        std::vector<u32> next;
+        Worklist worklist(graph_, Worklist::Direction::forward);
         const auto mark = [&](u32 reg) {
             if (found[reg] || function_.registers[reg].bytes < 4) return;
             found[reg] = true;
-            next.push_back(reg);
+            worklist.changed(reg);
         };
-        for (u32 at = 0; at < function_.instructions.size(); ++at) {
-            const ptx::Instruction& one = function_.instructions[at];
-            if (gives_pointers(one)) each_result(at, mark);
-        }
-        while (!next.empty()) {
-            const u32 reg = next.back();
-            next.pop_back();
-            for (const u32 reader : readers_[reg]) {
-                const bool chooses = function_.instructions[reader].opcode.starts_with("selp");
-                // The register's value was added to an address, or is one of a variable already.
-                const bool is_index =
-                    std::ranges::any_of(sources_of(reader), [&](const ptx::Operand& operand) {
-                        return origin_of(build_, function_, operand, of_) != no_variable;
-                    });
-                if (chooses || !is_index) each_result(reader, mark);
-            }
+        while (const auto at = worklist.next()) {
+            const ptx::Instruction& one = function_.instructions[*at];
+            bool from = false;
+            graph_.each_source(*at, [&](u32 reg) { from |= found[reg]; });
+            const bool chooses = one.reading->name() == "selp";
+            // The register's value was added to an address, or is one of a variable already.
+            const auto is_index = [&] { return origin_of_sources(*at) != no_variable; };
+            if (gives_pointers(one) || (from && passes_addresses(one) && (chooses || !is_index())))
+                graph_.each_result(*at, mark);
         }
         return found;
     }
 
     const KernelBuild& build_;
+    const FlowGraph& graph_;
     const ptx::Function& function_;
-    std::vector<std::vector<u32>> readers_;
-    std::vector<u32> waiting_;
-    std::vector<bool> waits_;
     std::vector<u32> of_;
+    Worklist worklist_{graph_, Worklist::Direction::forward};
 };
 
 }  // namespace
 
-std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& function) {
+std::vector<u32> shared_origins(const KernelBuild& build, const FlowGraph& graph) {
     if (build.shared_index.empty()) return {};
-    return SharedOrigins(build, function).take();
+    return SharedOrigins(build, graph).take();
 }
 
 }  // namespace lode::emulator::decode

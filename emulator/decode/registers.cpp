@@ -3,11 +3,10 @@
 #include "base/align_up.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/live_ranges.hpp"
-#include "emulator/decode/operand_registers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -16,23 +15,6 @@ namespace lode::emulator::decode {
 namespace {
 
 using ptx::OperandKind;
-
-/// How often each register is written: 0, 1, or 2 for more than once.
-std::vector<u8> count_definitions(const Builder& b) {
-    const ptx::Function& function = b.function();
-    std::vector<u8> definitions(function.registers.size());
-    // The call writes these; they have their own places.
-    for (const ptx::RegisterParameter& one : function.register_parameters)
-        definitions[one.first] = 2;
-    const auto define = [&](u32 index) {
-        if (definitions[index] < 2) ++definitions[index];
-    };
-    for (const ptx::Instruction& instruction : function.instructions) {
-        for (const ptx::Operand& result : function.results_of(instruction))
-            each_register_or_pair(function, result, define);
-    }
-    return definitions;
-}
 
 /// The slot of a mov's source if it is fixed: a number, an address that is known when decoding, or
 /// a special register that doesn't change; otherwise no_slot.
@@ -48,72 +30,70 @@ Slot fixed_source(Builder& b, const ptx::Operand& from, u32 bytes) {
     return made >> area_shift != static_cast<u32>(Area::frame) ? made : no_slot;
 }
 
-/// The slot of a kernel's parameter that `ld.param.<type>` reads into a register of `bytes`;
+/// The slot of a kernel's parameter that a load of a type reads into a register of `bytes`;
 /// no_slot if the register can't be an alias of it.
-Slot parameter_source(Builder& b, const ptx::Operand& from, std::string_view type, u8 bytes) {
+Slot parameter_source(Builder& b, const ptx::Operand& from, ptx::Type type, u8 bytes) {
     if (!b.function().entry || !from.address || from.kind != OperandKind::variable) return no_slot;
     const auto place = b.frame().entry_offset(from.index);
     if (!place) return no_slot;
-    const u32 read = ptx::type_named(type).bytes;
+    const u32 read = type.bytes;
     const u64 size = b.function().variables[from.index].bytes;
     if (read == 0 || read > bytes || read > size || from.bits > size - read) return no_slot;
     return b.build().parameter_slot(*place + static_cast<u32>(from.bits), read, bytes,
-                                    type.starts_with('s'));
+                                    type.kind == ptx::Class::signed_integer);
 }
 
-/// Registers that are copies of others, made by cvta of global addresses.
-class Copies {
-public:
-    void add(u32 copy, u32 original) {
-        // In unreachable code, registers may form a cycle.
-        if (original_of(original) != copy) originals_[copy] = original;
-    }
-    [[nodiscard]] bool contains(u32 index) const { return originals_.contains(index); }
-    /// The register at the end of the chain of copies.
-    [[nodiscard]] u32 original_of(u32 index) const {
-        for (auto at = originals_.find(index); at != originals_.end(); at = originals_.find(index))
-            index = at->second;
-        return index;
-    }
-    /// By register: itself, or the register that it is a copy of.
-    [[nodiscard]] std::vector<u32> originals(std::size_t count) const {
-        std::vector<u32> all(count);
-        std::iota(all.begin(), all.end(), u32{0});
-        for (const auto& [copy, original] : originals_)
-            all[copy] = original_of(original);
-        return all;
-    }
+/// The register at the end of a chain of copies.
+u32 original_of(const std::vector<u32>& originals, u32 index) {
+    while (originals[index] != index)
+        index = originals[index];
+    return index;
+}
 
-private:
-    std::unordered_map<u32, u32> originals_;
-};
+/// Whether `copy`, made at `at` of the value that a register gets at `made`, is read only while the
+/// register still has that value.
+bool holds_until_read(const FlowGraph& graph, u32 made, u32 at, u32 copy) {
+    if (!graph.in_loop(made)) return true;
+    const auto between = [&](u32 reader) { return made <= reader && reader < at; };
+    return made < at && graph.block_of(made) == graph.block_of(at) &&
+           std::ranges::none_of(graph.readers(copy), between);
+}
 
-/// Sets the slots of aliases and returns the copies.
-Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
-    Copies copies;
+/// Sets the slots of aliases. Returns, by register, itself or the register whose slot it uses,
+/// which cvta of a global address made it of.
+std::vector<u32> find_aliases(Builder& b, std::vector<Slot>& slots) {
+    std::vector<u32> originals(slots.size());
+    std::iota(originals.begin(), originals.end(), u32{0});
     const ptx::Function& function = b.function();
-    const std::vector<u8> definitions = count_definitions(b);
     for (const ptx::Instruction& instruction : function.instructions) {
         if (instruction.count < 2 || instruction.guard >= 0) continue;
         const ptx::Operand& to = function.operands[instruction.first];
         const ptx::Operand& from = function.operands[instruction.first + 1];
-        if (to.kind != OperandKind::reg || definitions[to.index] != 1) continue;
+        if (to.kind != OperandKind::reg || !b.graph().only_writer(to.index)) continue;
         const u8 bytes = function.registers[to.index].bytes;
         if (bytes == 0) continue;
         b.begin(instruction);
-        const std::string_view opcode = instruction.opcode;
-        if (opcode.starts_with("mov.") && bytes == ptx::type_named(opcode.substr(4)).bytes) {
+        const ptx::Traits& traits = instruction.traits;
+        const ptx::Type type = instruction.reading->types[0];
+        if (traits.action == ptx::Action::move && bytes == type.bytes) {
             slots[to.index] = fixed_source(b, from, bytes);
-        } else if (opcode.starts_with("ld.param.")) {
-            slots[to.index] = parameter_source(b, from, opcode.substr(9), bytes);
-        } else if (opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") {
-            const bool is_copy = from.kind == OperandKind::reg && bytes == 8 &&
-                                 definitions[from.index] == 1 &&
-                                 function.registers[from.index].bytes == 8;
-            if (is_copy) copies.add(to.index, from.index);
+        } else if (traits.action == ptx::Action::load && traits.space == ptx::Space::param) {
+            slots[to.index] = parameter_source(b, from, type, bytes);
+        } else if (instruction.reading->name() == "cvta" && traits.space == ptx::Space::global) {
+            if (from.kind != OperandKind::reg || bytes != 8 ||
+                function.registers[from.index].bytes != 8)
+                continue;
+            const u32 original = original_of(originals, from.index);
+            const auto made = b.graph().only_writer(original);
+            // In unreachable code, registers may form a cycle.
+            if (original != to.index && made &&
+                holds_until_read(b.graph(), *made, b.position(), to.index))
+                originals[to.index] = original;
         }
     }
-    return copies;
+    for (u32& original : originals)
+        original = original_of(originals, original);
+    return originals;
 }
 
 /// Hands out numbered places of registers of one size, those that were given back last first.
@@ -133,25 +113,6 @@ private:
     u32 count_ = 0;
 };
 
-/// Registers by an instruction, in ascending order.
-class RegistersAt {
-public:
-    RegistersAt(std::size_t instructions, std::size_t registers)
-        : first_(instructions, no_register), next_(registers, no_register) {}
-    /// In descending order of registers.
-    void add(u32 instruction, u32 reg) { next_[reg] = std::exchange(first_[instruction], reg); }
-    template <class F>
-    void each(u32 instruction, F&& f) const {
-        for (u32 reg = first_[instruction]; reg != no_register; reg = next_[reg])
-            f(reg);
-    }
-
-private:
-    static constexpr u32 no_register = ~u32{0};
-    std::vector<u32> first_;
-    std::vector<u32> next_;
-};
-
 /// The sizes of registers in bytes, in the order of their places in the frame; 0 is a predicate.
 constexpr std::array<u8, 6> register_sizes = {16, 8, 4, 2, 1, 0};
 constexpr u32 row_bytes_of(u8 bytes) {
@@ -163,14 +124,16 @@ constexpr u32 row_bytes_of(u8 bytes) {
 void place_registers(const ptx::Function& function, std::span<const LiveRange> ranges, Frame& frame,
                      Slot unplaced, std::vector<Slot>& slots) {
     const std::size_t instructions = std::max<std::size_t>(function.instructions.size(), 1);
-    RegistersAt starting(instructions, slots.size());
-    RegistersAt ending(instructions, slots.size());
-    for (auto k = static_cast<u32>(slots.size()); k-- > 0;) {
+    std::vector<std::pair<u32, u32>> starts;
+    std::vector<std::pair<u32, u32>> ends;
+    for (u32 k = 0; k < slots.size(); ++k) {
         if (slots[k] != unplaced) continue;
         const bool named = ranges[k].first <= ranges[k].last;
-        starting.add(named ? ranges[k].first : 0, k);
-        ending.add(named ? ranges[k].last : 0, k);
+        starts.emplace_back(named ? ranges[k].first : 0, k);
+        ends.emplace_back(named ? ranges[k].last : 0, k);
     }
+    const Lists starting(instructions, starts);
+    const Lists ending(instructions, ends);
     std::array<Places, register_sizes.size()> places;
     const auto size_of = [&](u32 reg) {
         return static_cast<std::size_t>(
@@ -179,8 +142,10 @@ void place_registers(const ptx::Function& function, std::span<const LiveRange> r
     };
     std::vector<u32> place(slots.size());
     for (u32 at = 0; at < instructions; ++at) {
-        starting.each(at, [&](u32 reg) { place[reg] = places[size_of(reg)].take(); });
-        ending.each(at, [&](u32 reg) { places[size_of(reg)].give(place[reg]); });
+        for (const u32 reg : starting[at])
+            place[reg] = places[size_of(reg)].take();
+        for (const u32 reg : ending[at])
+            places[size_of(reg)].give(place[reg]);
     }
     constexpr u32 alignment = 64;
     frame.align(alignment);
@@ -204,7 +169,7 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
     if (b.frame().bytes() + count * widest > max_frame_bytes)
         return b.refuse_function(fmt::format("{} registers in use", count));
     std::vector<Slot> slots(count, no_slot);
-    const std::vector<u32> originals = find_aliases(b, slots).originals(count);
+    const std::vector<u32> originals = find_aliases(b, slots);
     // What has no slot will be in the frame, which is all that the search for indices needs to
     // know.
     constexpr Slot unplaced = slot(Area::frame, offset_mask);
@@ -212,14 +177,14 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
     for (u32 k = 0; k < count; ++k)
         slots[k] = slots[originals[k]];
     b.frame().set_registers(slots);
-    Indexing indexing = find_indexed_accesses(function, b.frame());
+    Indexing indexing = find_indexed_accesses(b.graph(), b.frame());
     const auto last = static_cast<u32>(std::max<std::size_t>(function.instructions.size(), 1)) - 1;
     const LiveRange everywhere{0, last};
     std::vector<LiveRange> ranges(count, everywhere);
     if (b.build().module->shares_slots) {
-        ranges = live_ranges(function, indexing, originals);
+        ranges = live_ranges(b.graph(), indexing);
         for (u32 k = 0; k < count; ++k)
-            if (keep[k]) ranges[originals[k]] = everywhere;
+            ranges[originals[k]].include(keep[k] ? everywhere : ranges[k]);
     }
     for (const ptx::RegisterParameter& one : function.register_parameters)
         ranges[one.first] = everywhere;

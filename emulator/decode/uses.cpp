@@ -1,10 +1,7 @@
 #include "emulator/decode/uses.hpp"
 
-#include "emulator/decode/operand_registers.hpp"
-
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 namespace lode::emulator::decode {
 
@@ -12,36 +9,23 @@ namespace {
 
 using ptx::Operand;
 
-bool has_word(std::string_view opcode, std::string_view word) {
-    for (auto at = opcode.find(word); at != opcode.npos; at = opcode.find(word, at + 1)) {
-        const auto end = at + word.size();
-        if (at != 0 && opcode[at - 1] == '.' && (end == opcode.size() || opcode[end] == '.'))
-            return true;
-    }
-    return false;
-}
-
 class Uses {
 public:
-    explicit Uses(const ptx::Function& function)
-        : function_(function), uses_(function.registers.size()) {}
+    explicit Uses(const FlowGraph& graph)
+        : graph_(graph), function_(graph.function()), uses_(function_.registers.size()) {}
 
     std::vector<u8> run() {
         for (const ptx::RegisterParameter& one : function_.register_parameters)
             put(one.first, use_any | use_decides);
-        do {
-            changed_ = false;
-            const auto& all = function_.instructions;
-            for (std::size_t at = all.size(); at > 0; --at)
-                take(all[at - 1]);
-        } while (changed_);
+        while (const auto at = worklist_.next())
+            take(*at);
         return std::move(uses_);
     }
 
 private:
     void put(u32 index, u8 bits) {
         const auto now = static_cast<u8>(uses_[index] | bits);
-        changed_ |= now != uses_[index];
+        if (now != uses_[index]) worklist_.changed(index);
         uses_[index] = now;
     }
 
@@ -49,7 +33,8 @@ private:
         each_register(function_, operand, [&](u32 index) { put(index, bits); });
     }
 
-    void take(const ptx::Instruction& instruction) {
+    void take(u32 at) {
+        const ptx::Instruction& instruction = function_.instructions[at];
         const auto operands = function_.operands_of(instruction);
         const ptx::Traits& traits = instruction.traits;
         if (instruction.guard >= 0) put(static_cast<u32>(instruction.guard), use_any | use_decides);
@@ -58,14 +43,14 @@ private:
         }
         if (operands.empty()) return;
         if (traits.is_pure && !compares(operands))
-            return pass_back(operands, traits.action == ptx::Action::move);
+            return pass_back(at, traits.action == ptx::Action::move);
         if (traits.action == ptx::Action::load) return;
         const bool is_plain = operands.size() == 2;
         if (traits.action == ptx::Action::store && is_plain && traits.space != ptx::Space::param)
             return mark(operands[1], stored_use(traits.space));
         if (traits.action == ptx::Action::reduce && is_plain) return mark(operands[1], use_any);
         if (traits.action == ptx::Action::atomic)
-            return take_atomic(operands, has_word(instruction.opcode, "cas"));
+            return take_atomic(operands, instruction.reading->has("cas"));
         // setp, branches, calls, votes, and all that is rare.
         for (const Operand& operand : function_.sources_of(instruction))
             mark(operand, use_any | use_decides);
@@ -94,30 +79,31 @@ private:
             mark(operands[k], swaps && k == 2 ? use_any | use_expected : use_any);
     }
 
-    void pass_back(std::span<const Operand> operands, bool copies) {
-        u8 result = 0;
-        each_register(function_, operands.front(), [&](u32 index) { result |= uses_[index]; });
-        if (operands.front().pair >= 0) result |= uses_[static_cast<u32>(operands.front().pair)];
+    void pass_back(u32 at, bool copies) {
+        u8 result = use_any;
+        graph_.each_result(at, [&](u32 index) { result |= uses_[index]; });
         if (!copies) result &= static_cast<u8>(~use_passed_on);
-        for (const Operand& operand : operands.subspan(1))
-            mark(operand, static_cast<u8>(result | use_any));
+        graph_.each_source(at, [&](u32 index) { put(index, result); });
     }
 
+    const FlowGraph& graph_;
     const ptx::Function& function_;
     std::vector<u8> uses_;
-    bool changed_ = false;
+    Worklist worklist_{graph_, Worklist::Direction::backward};
 };
 
 }  // namespace
 
 bool needs_uses(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
-        return each.opcode.starts_with("ld.volatile") || each.traits.action == ptx::Action::atomic;
+        const ptx::Action action = each.traits.action;
+        return action == ptx::Action::atomic ||
+               (action == ptx::Action::load && each.reading->has("volatile"));
     });
 }
 
-std::vector<u8> register_uses(const ptx::Function& function) {
-    return Uses(function).run();
+std::vector<u8> register_uses(const FlowGraph& graph) {
+    return Uses(graph).run();
 }
 
 }  // namespace lode::emulator::decode

@@ -2,8 +2,7 @@
 // memory.
 #pragma once
 
-#include "emulator/decode/ptx/ast.hpp"
-#include "emulator/isa/op.hpp"
+#include "emulator/decode/flow_graph.hpp"
 
 #include <vector>
 
@@ -19,7 +18,7 @@ inline constexpr u8 use_expected = 4;
 inline constexpr u8 use_passed_on = 8;
 
 /// By register of the function. Every instruction counts, in any order.
-[[nodiscard]] std::vector<u8> register_uses(const ptx::Function& function);
+[[nodiscard]] std::vector<u8> register_uses(const FlowGraph& graph);
 /// Whether a check wants to know: the function has a volatile load or an atomic.
 [[nodiscard]] bool needs_uses(const ptx::Function& function);
 

@@ -1,6 +1,9 @@
 // The syntax tree of a PTX text. All string_views point into the text, which must outlive the tree.
 #pragma once
 
+#include "emulator/decode/ptx/word.hpp"
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -40,6 +43,9 @@ struct Type {
 
 /// The space named by a word such as ".global"; `none` if there is none.
 [[nodiscard]] Space space_named(std::string_view name) noexcept;
+
+/// The space that a word of an opcode names: `shared` for shared::cta.
+[[nodiscard]] Space space_of(Word word) noexcept;
 
 /// One value of an initialiser: a number, or the address of a symbol.
 struct Initial {
@@ -120,10 +126,32 @@ struct Traits {
     bool ends_path : 1 = false;  ///< Without a guard, no lane goes on after it.
 };
 
+struct Form;  // grammar.hpp
+
+/// What an opcode means: a form of the grammar with a choice of its modifiers.
+struct Reading {
+    const Form* form = nullptr;
+    std::string text;           ///< In the grammar's order: "ld.global.u32".
+    std::vector<Word> words;    ///< The same; the first is the name.
+    Traits traits;              ///< Without those that depend on the operands of call.
+    std::array<Type, 4> types;  ///< In the order of the opcode, as are the spaces.
+    std::array<Space, 2> spaces{};
+    std::uint8_t type_count = 0;
+    std::uint8_t vector = 1;    ///< From .v2, .v4 or .v8
+    std::uint16_t columns = 0;  ///< From .m64n…
+    Word geometry;              ///< Of a texture or surface: "2d"
+
+    [[nodiscard]] Word name() const { return words.front(); }
+    [[nodiscard]] bool has(Word word) const {
+        return std::ranges::find(words, word) != words.end();
+    }
+};
+
 struct Instruction {
     /// Includes every modifier but not the guard; in the grammar's order once validated.
     std::string_view opcode;
-    std::uint32_t first = 0;  ///< Operands are Function::operands[first, first + count).
+    const Reading* reading = nullptr;  ///< Set by validate(); valid as long as the process.
+    std::uint32_t first = 0;           ///< Operands are Function::operands[first, first + count).
     std::uint16_t count = 0;
     std::int32_t guard = -1;  ///< The register of @p.
     bool guard_negated = false;
@@ -238,7 +266,7 @@ constexpr int own_version = 900;
 /// Finds errors that make a text invalid PTX: instructions, modifiers, operands, special registers
 /// and symbols that don't exist or don't match, and duplicate names. Doesn't report valid PTX that
 /// the emulator doesn't support. Puts each opcode's modifiers into the grammar's order, and sets
-/// each instruction's traits.
+/// each instruction's reading and traits.
 [[nodiscard]] ParseError validate(Module& module);
 
 }  // namespace lode::emulator::ptx

@@ -13,46 +13,48 @@ namespace lode::emulator::ptx {
 namespace {
 
 // Words that ptxas accepts twice.
-constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "uni", "relu",
-                                           "approx", "shiftamt", "satfinite", "NaN"};
+constexpr Word repeatable[] = {"cc",     "sat",      "sync",      "uni", "relu",
+                               "approx", "shiftamt", "satfinite", "NaN"};
 
-bool is_repeatable(std::string_view word) {
+bool is_repeatable(Word word) {
     return std::ranges::find(repeatable, word) != std::end(repeatable);
 }
 
 constexpr std::size_t max_words = 24;
 
-/// The words of an opcode after its name.
-struct Modifiers {
-    std::array<std::string_view, max_words> word;
-    std::array<Order, max_words> order;
-    std::size_t count = 0;
+/// A word of an opcode after its name.
+struct Modifier {
+    std::string_view text;
+    Word word;  ///< None if the grammar doesn't have it.
+    Order order;
 };
 
+/// The words of a form's name.
+std::vector<Word> words_of(std::string_view name) {
+    std::vector<Word> words;
+    each_part(name, '.', [&](std::string_view part) { words.push_back(Word::named(part)); });
+    return words;
+}
+
 /// Whether a form's name contains a word.
-bool names(std::string_view name, std::string_view word) {
-    bool found = false;
-    each_part(name, '.', [&](std::string_view part) { found |= part == word; });
-    return found;
+bool names(std::string_view name, Word word) {
+    return std::ranges::count(words_of(name), word) != 0;
 }
 
 /// Finds the group of each modifier. If the form doesn't fit, returns false; `left_over` is then
 /// the first word without a group, if there is one.
-bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_view> chosen,
+bool fits(const Form& form, std::span<const Modifier> modifiers, std::span<Word> chosen,
           std::string_view& left_over) {
-    std::fill(chosen.begin(), chosen.end(), std::string_view{});
+    std::ranges::fill(chosen, Word());
     std::size_t next[4] = {};  // Groups of types, spaces and layouts are filled in order.
-    for (std::size_t k = 0; k < modifiers.count; ++k) {
-        const std::string_view word = modifiers.word[k];
-        const Order order = modifiers.order[k];
+    for (const auto& [text, word, order] : modifiers) {
         bool taken = false;
         std::size_t& from = next[static_cast<std::size_t>(order)];
         for (std::size_t g = order == Order::free ? 0 : from; g < form.groups.size(); ++g) {
             const Group& group = form.groups[g];
             if (group.order != order) continue;
-            const auto found = std::ranges::find(group.words, word);
-            if (chosen[g].empty() && found != group.words.end()) {
-                chosen[g] = *found;  // Not the word from the text: readings outlive it.
+            if (!chosen[g] && std::ranges::find(group.words, word) != group.words.end()) {
+                chosen[g] = word;
                 if (order != Order::free) from = g + 1;
                 taken = true;
                 break;
@@ -65,27 +67,17 @@ bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_vi
         }
         taken = taken || (is_repeatable(word) && names(form.name, word));
         if (!taken) {
-            left_over = word;
+            left_over = text;
             return false;
         }
     }
     left_over = {};
     for (std::size_t g = 0; g < form.groups.size(); ++g) {
         const Group& group = form.groups[g];
-        if (chosen[g].empty() && !group.is_optional) return false;
-        if (group.goes_with_previous && chosen[g].empty() != chosen[g - 1].empty()) return false;
+        if (!chosen[g] && !group.is_optional) return false;
+        if (group.goes_with_previous && !chosen[g] != !chosen[g - 1]) return false;
     }
     return true;
-}
-
-std::string canonical_text(const Form& form, std::span<const std::string_view> chosen) {
-    std::string text(form.name);
-    for (std::size_t g = 0; g < form.groups.size(); ++g) {
-        if (chosen[g].empty()) continue;
-        text += '.';
-        text += chosen[g];
-    }
-    return text;
 }
 
 /// 16 for "m64n16k8".
@@ -96,103 +88,91 @@ std::uint16_t columns_of(std::string_view shape) {
     return columns;
 }
 
-Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
+/// `chosen` has a word or none for each group of the form.
+Reading reading_of(const Form& form, std::span<const Word> chosen) {
     Reading reading;
     reading.form = &form;
+    reading.text = form.name;
+    reading.words = words_of(form.name);
     reading.traits = form.traits;
-    for (const auto& [name, needs] : form.needs) {
-        if (name.empty()) reading.needs.push_back(needs);
-    }
     std::size_t spaces = 0;
-    for (std::size_t g = 0; g < form.groups.size(); ++g) {
-        const std::string_view word = chosen[g];
-        if (word.empty()) continue;
-        for (const auto& [name, needs] : form.needs) {
-            if (name == word) reading.needs.push_back(needs);
-        }
+    for (std::size_t g = 0; g < chosen.size(); ++g) {
+        const Word word = chosen[g];
+        if (!word) continue;
+        reading.text += '.';
+        reading.text += word.text();
+        reading.words.push_back(word);
         if (form.groups[g].order == Order::type && reading.type_count < reading.types.size())
-            reading.types[reading.type_count++] = operand_type(word);
-        if (form.groups[g].order == Order::space && spaces < reading.spaces.size()) {
-            if (spaces == 0) {
-                const auto base = "." + std::string(word.substr(0, word.find(':')));
-                reading.traits.space = space_named(base);
-            }
-            reading.spaces[spaces++] = word;
-        }
+            reading.types[reading.type_count++] = operand_type(word.text());
+        if (form.groups[g].order == Order::space && spaces < reading.spaces.size())
+            reading.spaces[spaces++] = space_of(word);
         if (word == "v2" || word == "v4" || word == "v8")
-            reading.vector = static_cast<std::uint8_t>(word[1] - '0');
-        if (word == "L2::cache_hint") reading.has_hint = true;
-        if (word == "po") reading.adds_one = true;
+            reading.vector = static_cast<std::uint8_t>(word.text()[1] - '0');
         if (is_geometry(word)) reading.geometry = word;
-        if (word.starts_with("m64n")) reading.columns = columns_of(word);
+        if (WordPrefix("m64n").matches(word)) reading.columns = columns_of(word.text());
     }
+    reading.traits.space = reading.spaces[0];
     return reading;
 }
 
-std::optional<Opcode> read(std::string_view text, std::string& why) {
+std::vector<Reading> read(std::string_view text, std::string& why) {
     std::string_view name;
     const std::span<const Form> forms = forms_named(text, name);
     if (forms.empty()) {
         why = "'" + std::string(text) + "' isn't a PTX instruction.";
-        return std::nullopt;
+        return {};
     }
-    Opcode made;
-    Modifiers modifiers;
-    bool is_short = true;
+    std::vector<Modifier> modifiers;
     if (text.size() > name.size()) {
-        each_part(text.substr(name.size() + 1), '.', [&](std::string_view word) {
-            is_short = is_short && modifiers.count < max_words;
-            if (!is_short) return;
-            modifiers.word[modifiers.count] = word;
-            modifiers.order[modifiers.count++] = order_of(word);
+        each_part(text.substr(name.size() + 1), '.', [&](std::string_view part) {
+            const Word word = Word::named(part);
+            modifiers.push_back({part, word, order_of(word)});
         });
     }
-    if (!is_short || text.ends_with('.')) {
+    if (modifiers.size() > max_words || text.ends_with('.')) {
         why = "'" + std::string(text) + "' has more modifiers than any instruction.";
-        return std::nullopt;
+        return {};
     }
-    std::array<std::string_view, max_words> chosen_words;
+    std::vector<Reading> readings;
+    std::array<Word, max_words> chosen_words;
     std::string_view unknown;
     bool is_known_elsewhere = false;
-    for (const Form& one : forms) {
-        const Form* const form = &one;
-        const std::span chosen(chosen_words.data(), form->groups.size());
+    for (const Form& form : forms) {
+        const std::span chosen(chosen_words.data(), form.groups.size());
         std::string_view left_over;
-        if (form->any_modifiers) {
-            made.canonical = text;
-            made.readings.emplace_back().form = form;
-        } else if (fits(*form, modifiers, chosen, left_over)) {
-            if (made.readings.empty()) made.canonical = canonical_text(*form, chosen);
-            made.readings.push_back(reading_of(*form, chosen));
+        if (form.any_modifiers) {
+            readings.push_back(reading_of(form, {}));
+            readings.back().text = text;
+        } else if (fits(form, modifiers, chosen, left_over)) {
+            readings.push_back(reading_of(form, chosen));
         } else if (left_over.empty()) {
             is_known_elsewhere = true;
         } else {
             unknown = left_over;
         }
     }
-    if (!made.readings.empty()) return made;
+    if (!readings.empty()) return readings;
     if (is_known_elsewhere || unknown.empty()) {
         why = "'" + std::string(text) + "' lacks a modifier.";
     } else {
         why = "'" + std::string(text) + "' can't have the modifier '." + std::string(unknown) +
               "', or can't combine it with the others.";
     }
-    return std::nullopt;
+    return {};
 }
 
 /// All opcodes read so far, shared by all modules; entries are never removed.
 class Memory {
 public:
-    const Opcode* find(std::string_view text) {
+    std::span<const Reading> find(std::string_view text) {
         const std::shared_lock lock(mutex_);
         const auto found = known_.find(text);
-        return found == known_.end() ? nullptr : found->second;
+        if (found == known_.end()) return {};
+        return found->second;
     }
-    const Opcode* keep(std::string_view text, Opcode opcode) {
+    std::span<const Reading> keep(std::string_view text, std::vector<Reading> readings) {
         const std::unique_lock lock(mutex_);
-        const auto [at, fresh] = known_.try_emplace(std::string(text), nullptr);
-        if (fresh) at->second = new Opcode(std::move(opcode));
-        return at->second;
+        return known_.try_emplace(std::string(text), std::move(readings)).first->second;
     }
 
 private:
@@ -203,16 +183,17 @@ private:
         }
     };
     std::shared_mutex mutex_;
-    std::unordered_map<std::string, const Opcode*, Hash, std::equal_to<>> known_;
+    std::unordered_map<std::string, std::vector<Reading>, Hash, std::equal_to<>> known_;
 };
 
 }  // namespace
 
-const Opcode* read_opcode(std::string_view text, std::string& why) {
+std::span<const Reading> read_opcode(std::string_view text, std::string& why) {
     static auto* const memory = new Memory;
-    if (const Opcode* const known = memory->find(text)) return known;
-    auto made = read(text, why);
-    return made ? memory->keep(text, std::move(*made)) : nullptr;
+    if (const std::span known = memory->find(text); !known.empty()) return known;
+    std::vector<Reading> made = read(text, why);
+    if (made.empty()) return {};
+    return memory->keep(text, std::move(made));
 }
 
 }  // namespace lode::emulator::ptx

@@ -33,6 +33,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -117,7 +118,7 @@ enum class Order : std::uint8_t { free, type, space, layout };
 
 /// Alternative words, of which an opcode has at most one.
 struct Group {
-    std::vector<std::string_view> words;
+    std::vector<Word> words;
     Order order = Order::free;
     bool is_optional = false;
     bool goes_with_previous = false;  ///< Present exactly when the previous group is.
@@ -162,35 +163,14 @@ struct Form {
     std::string_view name;      ///< For example "cp.async.bulk"
     std::vector<Group> groups;  ///< In canonical order
     std::vector<OperandForm> operands;
-    std::vector<std::pair<std::string_view, Needs>> needs;  ///< By word; "": the whole form
+    std::vector<std::pair<Word, Needs>> needs;  ///< By word; none: the whole form
     bool any_modifiers = false;  ///< The form is unsupported; its modifiers aren't checked
     Traits traits;               ///< Without those that depend on modifiers.
 };
 
-/// One interpretation of an opcode.
-struct Reading {
-    const Form* form = nullptr;
-    Traits traits;                           ///< Without those that depend on the operands of call.
-    std::vector<Needs> needs;                ///< All must be met
-    std::array<Type, 4> types;               ///< In the order of the opcode
-    std::array<std::string_view, 2> spaces;  ///< In the order of the opcode
-    std::uint8_t type_count = 0;
-    std::uint8_t vector = 1;    ///< From .v2, .v4 or .v8
-    std::uint16_t columns = 0;  ///< From .m64n…
-    bool adds_one = false;      ///< .po
-    bool has_hint = false;      ///< .L2::cache_hint
-    std::string_view geometry;  ///< Geometry of a texture or surface: "2d"
-};
-
-/// A parsed opcode.
-struct Opcode {
-    std::string canonical;
-    std::vector<Reading> readings;  ///< Forms that fit the modifiers; operands select one.
-};
-
-/// Parses an opcode. If no form matches, returns nullptr and sets `why` to a sentence. Thread-safe;
-/// the result is valid for the lifetime of the process.
-[[nodiscard]] const Opcode* read_opcode(std::string_view text, std::string& why);
+/// The forms that fit an opcode's modifiers, of which operands select one. If none fits, sets `why`
+/// to a sentence. Thread-safe; the result is valid for the lifetime of the process.
+[[nodiscard]] std::span<const Reading> read_opcode(std::string_view text, std::string& why);
 
 /// Every form of the grammar; for tests.
 [[nodiscard]] std::vector<const Form*> all_forms();
@@ -207,17 +187,18 @@ using Signatures = std::unordered_map<std::string_view, const Function*>;
                                      const Signatures& signatures);
 
 /// Whether a modifier is the geometry of a texture or surface.
-[[nodiscard]] bool is_geometry(std::string_view word) noexcept;
+[[nodiscard]] bool is_geometry(Word word) noexcept;
 
 /// Whether an operand of a texture or surface instruction matches; `type` is the form's.
 [[nodiscard]] bool image_operand_fits(const Function& function, const SymbolSpaces& symbols,
                                       const Reading& reading, const OperandForm& form, Type type,
                                       const Operand& operand);
 
-/// The first of the opcode's readings that the operands match; nullptr if there is none, and `why`
+/// The first of an opcode's readings that the operands match; nullptr if there is none, and `why`
 /// is a sentence about the first operand that doesn't.
 [[nodiscard]] const Reading* matching(const Function& function, const Instruction& instruction,
-                                      const Opcode& opcode, const SymbolSpaces& symbols,
-                                      const Device& device, std::string& why);
+                                      std::span<const Reading> readings,
+                                      const SymbolSpaces& symbols, const Device& device,
+                                      std::string& why);
 
 }  // namespace lode::emulator::ptx

@@ -43,18 +43,10 @@ constexpr Words shorthands[] = {
 #undef LODE_WORDS
 };
 
-constexpr std::string_view typed_words[] = {
+constexpr Word typed_words[] = {
     "e4m3x2",    "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",  "e5m2x4",
     "e2m3x4",    "e3m2x4", "e2m1x4", "s4",     "u4",     "s2",      "b8x16",   "b6x16_p32",
     "b4x16_p64", "u2",     "s16x2",  "u16x2",  "f32x2",  "texref",  "surfref", "samplerref"};
-
-constexpr std::string_view space_words[] = {"const",  "global",       "local",
-                                            "shared", "shared::cta",  "shared::cluster",
-                                            "param",  "param::entry", "param::func"};
-
-bool contains(std::span<const std::string_view> words, std::string_view word) {
-    return std::ranges::find(words, word) != words.end();
-}
 
 class Grammar {
 public:
@@ -115,7 +107,8 @@ private:
         });
         each_part(row.needs, ' ', [&](std::string_view text) {
             const std::size_t equals = text.find('=');
-            form.needs.emplace_back(text.substr(0, equals), needs_of(text.substr(equals + 1)));
+            form.needs.emplace_back(Word::named(text.substr(0, equals)),
+                                    needs_of(text.substr(equals + 1)));
         });
         return form;
     }
@@ -163,13 +156,13 @@ private:
         return needs;
     }
 
-    static void add(std::vector<std::string_view>& words, std::string_view word) {
+    static void add(std::vector<Word>& words, std::string_view word) {
         const bool may_be_list = word.front() >= 'A' && word.front() <= 'Z';
         for (const Words& list : shorthands) {
             if (may_be_list && list.name == word)
                 return each_part(list.words, '|', [&](std::string_view one) { add(words, one); });
         }
-        words.push_back(word);
+        words.push_back(Word::named(word));
     }
 
     static bool drop(std::string_view& text, char mark) {
@@ -308,11 +301,11 @@ Type operand_type(std::string_view name) {
     return type_named(name);
 }
 
-Order order_of(std::string_view word) {
+Order order_of(Word word) {
     if (word == "row" || word == "col") return Order::layout;
-    if (contains(space_words, word)) return Order::space;
-    const bool is_type =
-        word == "pred" || contains(typed_words, word) || type_named(word).kind != Class::other;
+    if (space_of(word) != Space::none) return Order::space;
+    const bool is_type = word == "pred" || type_named(word.text()).kind != Class::other ||
+                         std::ranges::find(typed_words, word) != std::end(typed_words);
     return is_type ? Order::type : Order::free;
 }
 

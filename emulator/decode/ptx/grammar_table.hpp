@@ -24,7 +24,7 @@ void each_part(std::string_view text, char separator, F&& call) {
 [[nodiscard]] Type operand_type(std::string_view name);
 
 /// What a modifier keeps its order with.
-[[nodiscard]] Order order_of(std::string_view word);
+[[nodiscard]] Order order_of(Word word);
 
 /// The forms of the longest name that is a prefix of the text; `name` is that name. They are built
 /// on first use, as most programs use few.

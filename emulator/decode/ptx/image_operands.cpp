@@ -12,7 +12,7 @@ namespace {
 /// A geometry: its coordinates, and the least number of elements in a vector that holds the layer
 /// and the coordinates.
 struct Geometry {
-    std::string_view name;
+    Word name;
     std::uint32_t axes;
     bool has_layer;
     std::uint32_t elements;
@@ -142,7 +142,7 @@ private:
     [[nodiscard]] bool image_fits(const Operand& operand) const {
         if (!operand.address || operand.kind != OperandKind::list) return false;
         const auto all = parts(operand);
-        const bool is_texture = reading_.form->name.starts_with('t');
+        const bool is_texture = reading_.name() != "suld" && reading_.name() != "sust";
         if (all.size() != 2 && !(is_texture && all.size() == 3)) return false;
         const auto handles = all.first(all.size() - 1);
         if (!std::ranges::all_of(handles, [&](const Operand& one) { return handle_fits(one); }))
@@ -251,7 +251,7 @@ private:
 
 }  // namespace
 
-bool is_geometry(std::string_view word) noexcept {
+bool is_geometry(Word word) noexcept {
     return std::ranges::find(geometries, word, &Geometry::name) != std::end(geometries);
 }
 

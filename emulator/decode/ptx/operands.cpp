@@ -117,16 +117,17 @@ public:
     /// The error as a sentence; empty if the operands match.
     std::string run() {
         const auto& forms = reading_.form->operands;
+        const bool has_hint = reading_.has("L2::cache_hint");
         std::size_t needed = 0;
         for (const OperandForm& form : forms) {
             if (form.want == Want::anything || form.want == Want::call) return {};
-            if (!form.is_optional && (form.want != Want::hint || reading_.has_hint)) ++needed;
+            if (!form.is_optional && (form.want != Want::hint || has_hint)) ++needed;
         }
         if (given_.size() < needed) return quoted() + " has too few operands.";
         std::size_t spare = given_.size() - needed;
         std::size_t at = 0;
         for (const OperandForm& form : forms) {
-            if (form.want == Want::hint && !reading_.has_hint) continue;
+            if (form.want == Want::hint && !has_hint) continue;
             if (form.is_optional && spare == 0) continue;
             if (form.want == Want::offset && !fits(form, given_[at])) continue;
             if (form.is_optional) --spare;
@@ -136,7 +137,7 @@ public:
             }
             ++at;
         }
-        if (reading_.form->name == "vmad" && !negations_fit())
+        if (reading_.name() == "vmad" && !negations_fit())
             return quoted() + " can negate either the product or the summand, but not both.";
         return at == given_.size() ? std::string() : quoted() + " has too many operands.";
     }
@@ -277,8 +278,8 @@ private:
                 if (global != symbols_.end() && global->second == Space::global) return false;
             }
             if (operand.kind == OperandKind::variable && is_call_parameter(operand)) return false;
-            const std::string_view named = space_named_at(0);
-            if (named.empty()) return true;
+            const Space named = space_named_at(0);
+            if (named == Space::none) return true;
             if (operand.kind == OperandKind::variable)
                 return space_fits(function_.variables[operand.index].space, named);
             const auto found = symbols_.find(operand.name);
@@ -310,10 +311,10 @@ private:
     bool video_fits(const OperandForm& form, const Operand& operand) {
         Operand plain = operand;
         plain.selector = {};
-        const bool is_mad = reading_.form->name == "vmad";
+        const bool is_mad = reading_.name() == "vmad";
         if (is_mad && operand.kind == OperandKind::reg) {
             const bool is_packed = function_.registers[operand.index].kind == Class::packed;
-            plain.negated = operand.negated && (reading_.adds_one || is_packed);
+            plain.negated = operand.negated && (reading_.has("po") || is_packed);
         }
         const bool has_halves = reading_.form->name.ends_with('2');
         const std::string_view selector = operand.selector;
@@ -345,7 +346,7 @@ private:
     }
 
     [[nodiscard]] bool is_tensor_memory_load() const {
-        return reading_.form->name.starts_with("tcgen05.ld");
+        return reading_.name() == "tcgen05" && reading_.has("ld");
     }
 
     bool value_fits(const OperandForm& form, const Operand& operand, Type type, bool in_list) {
@@ -388,7 +389,7 @@ private:
                 return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4 &&
                        real_fits(operand, form.limit);
             case OperandKind::special:
-                return form.is_wider && reading_.form->name == "cvt";
+                return form.is_wider && reading_.name() == "cvt";
             case OperandKind::symbol:
                 return !real && type.kind != Class::predicate &&
                        (operand.bits != 0 ||
@@ -412,7 +413,7 @@ private:
         if (function_.variables[operand.index].space != Space::param) return true;
         if (is_call_parameter(operand)) return !is_guarded_;
         const bool is_result = operand.index < function_.returns.size();
-        return reading_.form->name.starts_with("st") ? is_result : !is_result;
+        return reading_.traits.action == Action::store ? is_result : !is_result;
     }
 
     bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
@@ -420,27 +421,27 @@ private:
         switch (operand.kind) {
             case OperandKind::reg: {
                 const Register& base = function_.registers[operand.index];
-                const std::string_view named = space_named_at(index);
+                const Space named = space_named_at(index);
                 // A 32-bit generic or global address is only valid in a module with 32-bit
                 // addresses.
-                const std::string_view name = reading_.form->name;
                 if (form.is_tensor_memory) {
                     if (base.bytes != 4) return false;
-                    if (name.starts_with("tcgen05.mma")) return base.kind == Class::bits;
+                    if (reading_.has("mma")) return base.kind == Class::bits;
                     return is_integer(base.kind) || base.kind == Class::packed;
                 }
+                static constexpr Word may_be_narrow[] = {
+                    "cp",    "ldmatrix",  "stmatrix", "wmma",
+                    "fence", "tensormap", "tcgen05",  "clusterlaunchcontrol"};
                 const bool is_wide =
-                    (named.empty() || named == "global") && !name.starts_with("cp.") &&
-                    !name.ends_with(".async") && !name.ends_with("matrix") &&
-                    !name.starts_with("wmma") && name != "st.bulk" && !name.starts_with("fence") &&
-                    !name.starts_with("tensormap") && !name.starts_with("tcgen05") &&
-                    !name.starts_with("clusterlaunchcontrol");
+                    (named == Space::none || named == Space::global) && !reading_.has("async") &&
+                    !reading_.has("bulk") &&
+                    std::ranges::find(may_be_narrow, reading_.name()) == std::end(may_be_narrow);
                 if (is_wide && base.bytes == 4) return false;
                 if (form.is_wide && base.bytes < 4) return false;
                 return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
             }
             case OperandKind::integer:
-                return space_named_at(index) == "local";
+                return space_named_at(index) == Space::local;
             case OperandKind::variable:
                 if (form.is_tensor_memory) return false;
                 return space_fits(function_.variables[operand.index].space,
@@ -456,27 +457,16 @@ private:
         }
     }
 
-    [[nodiscard]] std::string_view space_named_at(std::size_t index) const {
-        return index < reading_.spaces.size() ? reading_.spaces[index] : std::string_view{};
+    [[nodiscard]] Space space_named_at(std::size_t index) const {
+        return index < reading_.spaces.size() ? reading_.spaces[index] : Space::none;
     }
 
     /// Whether an instruction that names a space can access a variable; without a space, the
     /// address is generic.
-    static bool space_fits(Space have, std::string_view named) {
-        switch (have) {
-            case Space::global:
-                return named.empty() || named == "global";
-            case Space::constant:
-                return named == "const";
-            case Space::shared:
-                return named.empty() || named.starts_with("shared");
-            case Space::local:
-                return named.empty() || named == "local";
-            case Space::param:
-                return named.starts_with("param");
-            default:
-                return false;
-        }
+    static bool space_fits(Space have, Space named) {
+        const bool has_generic =
+            have == Space::global || have == Space::shared || have == Space::local;
+        return named == have || (named == Space::none && has_generic);
     }
 
     const Function& function_;
@@ -491,13 +481,15 @@ private:
 }  // namespace
 
 const Reading* matching(const Function& function, const Instruction& instruction,
-                        const Opcode& opcode, const SymbolSpaces& symbols, const Device& device,
-                        std::string& why) {
+                        std::span<const Reading> readings, const SymbolSpaces& symbols,
+                        const Device& device, std::string& why) {
     why.clear();
-    for (const Reading& reading : opcode.readings) {
+    for (const Reading& reading : readings) {
         std::string wrong = Checker(function, instruction, reading, symbols).run();
-        const bool has_all = std::ranges::all_of(
-            reading.needs, [&](const Needs& needs) { return device.has(needs); });
+        const bool has_all = std::ranges::all_of(reading.form->needs, [&](const auto& row) {
+            const auto& [word, needs] = row;
+            return (word && !reading.has(word)) || device.has(needs);
+        });
         if (wrong.empty() && has_all) return &reading;
         if (wrong.empty()) {
             why = "The PTX's .target or .version doesn't support '" +

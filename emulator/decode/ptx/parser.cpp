@@ -14,6 +14,14 @@ Space space_named(std::string_view name) noexcept {
     return Space::none;
 }
 
+Space space_of(Word word) noexcept {
+    if (word == "global") return Space::global;
+    if (word == "const") return Space::constant;
+    if (word == "local") return Space::local;
+    if (WordPrefix("shared").matches(word)) return Space::shared;
+    return WordPrefix("param").matches(word) ? Space::param : Space::none;
+}
+
 Type type_named(std::string_view name) noexcept {
     if (name == "pred") return {Class::predicate, 0};
     if (name == "f16x2") return {Class::packed, 4};

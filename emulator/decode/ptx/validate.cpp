@@ -132,23 +132,25 @@ public:
 
     ParseError check(Function& function) {
         for (Instruction& instruction : function.instructions) {
-            const Opcode* const opcode = read(instruction);
-            if (opcode == nullptr) return {instruction.line, std::move(why_)};
-            instruction.opcode = opcode->canonical;
+            const std::span readings = read(instruction);
+            if (readings.empty()) return {instruction.line, std::move(why_)};
+            instruction.opcode = readings.front().text;
             for (std::uint32_t k = 0; k < instruction.count; ++k) {
                 const Operand& operand = function.operands[instruction.first + k];
                 const Operand* wrong = wrong_in(function, operand);
                 if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
             }
-            if (opcode->readings.front().form->name == "call") {
+            if (readings.front().name() == "call") {
                 std::string wrong_call = call_error(function, instruction, signatures_);
                 if (!wrong_call.empty()) return {instruction.line, std::move(wrong_call)};
             }
             const Reading* const reading =
-                matching(function, instruction, *opcode, spaces_, device_, why_);
+                matching(function, instruction, readings, spaces_, device_, why_);
             if (reading == nullptr) return {instruction.line, std::move(why_)};
             instruction.traits = traits_of(function, instruction, *reading);
-            if (device_.target.cc().number() < 50) instruction.opcode = modern(*opcode);
+            const bool is_old = device_.target.cc().number() < 50;
+            instruction.reading = is_old ? &modern(*reading) : reading;
+            instruction.opcode = instruction.reading->text;
         }
         return {};
     }
@@ -156,23 +158,23 @@ public:
 private:
     /// What an opcode means for an old .target, in the words of later ones: before sm_20,
     /// instructions on .f32 flush subnormal numbers, and mad without a rounding mode is fma.rn.
-    std::string_view modern(const Opcode& opcode) const {
-        std::string text = opcode.canonical;
-        if (text.find(".f32") == text.npos) return opcode.canonical;
+    const Reading& modern(const Reading& reading) const {
+        if (!reading.has("f32")) return reading;
+        std::string text = reading.text;
         std::string ignored;
-        if (text.starts_with("mad.") && text.find(".r") == text.npos) text.insert(3, ".rn");
-        const bool flushes = text.find(".ftz") != text.npos;
-        if (device_.target.cc().number() < 20 && !flushes) {
-            if (const Opcode* const flushed = read_opcode(text + ".ftz", ignored);
-                flushed != nullptr)
-                return flushed->canonical;
+        const bool is_rounded = std::ranges::any_of(
+            reading.words, [](Word word) { return WordPrefix("r").matches(word); });
+        if (reading.name() == "mad" && !is_rounded) text.insert(3, ".rn");
+        if (device_.target.cc().number() < 20 && !reading.has("ftz")) {
+            if (const std::span flushed = read_opcode(text + ".ftz", ignored); !flushed.empty())
+                return flushed.front();
         }
-        return read_opcode(text, ignored)->canonical;
+        return text == reading.text ? reading : read_opcode(text, ignored).front();
     }
 
     /// Parses each distinct opcode once per module.
-    const Opcode* read(const Instruction& instruction) {
-        const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);
+    std::span<const Reading> read(const Instruction& instruction) {
+        const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode);
         if (fresh) at->second = read_opcode(instruction.opcode, why_);
         return at->second;
     }
@@ -217,7 +219,7 @@ private:
     SymbolSpaces spaces_;
     Signatures signatures_;
     Device device_;
-    std::unordered_map<std::string_view, const Opcode*> opcodes_;
+    std::unordered_map<std::string_view, std::span<const Reading>> opcodes_;
     std::string why_;
 };
 

@@ -3,6 +3,9 @@
 
 #include "tests/unit/emulator/exec/support.hpp"
 
+#include <algorithm>
+#include <set>
+
 namespace lode::emulator::exec::testing {
 
 namespace {
@@ -375,17 +378,78 @@ TEST_CASE("ptx grammar: a .target with too many digits is refused") {
 TEST_CASE("ptx grammar: each form's canonical text is parsed and reproduced") {
     const auto forms = ptx::all_forms();
     CHECK(forms.size() > 400);
-    for (const ptx::Form* const one : forms) {
-        const ptx::Form& form = *one;
-        std::string text(form.name);
-        for (const ptx::Group& group : form.groups)
-            text += "." + std::string(group.words.front());
+    for (const ptx::Form* const form : forms) {
+        std::string text(form->name);
+        std::vector<ptx::Word> modifiers;
+        std::size_t types = 0;
+        for (const ptx::Group& group : form->groups) {
+            modifiers.push_back(group.words.front());
+            text += "." + std::string(modifiers.back().text());
+            if (group.order == ptx::Order::type) ++types;
+        }
         std::string why;
-        const ptx::Opcode* const opcode = ptx::read_opcode(text, why);
+        const auto readings = ptx::read_opcode(text, why);
         INFO(text << ": " << why);
-        REQUIRE(opcode != nullptr);
-        CHECK(opcode->canonical == text);
+        REQUIRE_FALSE(readings.empty());
+        const auto own = std::ranges::find(readings, form, &ptx::Reading::form);
+        REQUIRE(own != readings.end());
+        CHECK(own->text == text);
+        std::string words;
+        for (const ptx::Word word : own->words) {
+            CHECK(own->has(word));
+            words += (words.empty() ? "" : ".") + std::string(word.text());
+        }
+        CHECK(words == text);
+        CHECK(own->type_count == std::min(types, own->types.size()));
+        for (const ptx::Word word : {ptx::Word("ftz"), ptx::Word("volatile"), ptx::Word("relu")})
+            CHECK(own->has(word) == (std::ranges::find(modifiers, word) != modifiers.end()));
     }
+}
+
+TEST_CASE("ptx grammar: the list of words has those of the forms") {
+    std::set<std::string_view> words;
+    for (const ptx::Form* const form : ptx::all_forms()) {
+        for (std::string_view name = form->name; !name.empty();) {
+            words.insert(name.substr(0, name.find('.')));
+            name.remove_prefix(std::min(name.size(), name.find('.')));
+            name.remove_prefix(name.empty() ? 0 : 1);
+        }
+        for (const ptx::Group& group : form->groups)
+            for (const ptx::Word word : group.words)
+                words.insert(word.text());
+    }
+    CHECK(std::ranges::equal(words, ptx::all_words));
+    CHECK_FALSE(ptx::Word::named("shared::"));
+    CHECK_FALSE(ptx::Word::named(""));
+}
+
+TEST_CASE("ptx grammar: a reading has the types, spaces and sizes that the opcode names") {
+    const auto read = [](std::string_view text) -> const ptx::Reading& {
+        std::string why;
+        const auto readings = ptx::read_opcode(text, why);
+        INFO(text << ": " << why);
+        REQUIRE_FALSE(readings.empty());
+        return readings.front();
+    };
+    const ptx::Reading& conversion = read("cvt.f16.rn.s32");
+    CHECK(conversion.name() == ptx::Word("cvt"));
+    CHECK(conversion.text == "cvt.rn.f16.s32");
+    CHECK(conversion.has("rn"));
+    CHECK_FALSE(conversion.has("rz"));
+    REQUIRE(conversion.type_count == 2);
+    CHECK(conversion.types[0].kind == ptx::Class::real);
+    CHECK(conversion.types[0].bytes == 2);
+    CHECK(conversion.types[1].kind == ptx::Class::signed_integer);
+    CHECK(conversion.spaces[0] == ptx::Space::none);
+    CHECK(conversion.vector == 1);
+    const ptx::Reading& copy = read("cp.async.ca.shared::cta.global");
+    CHECK(copy.spaces[0] == ptx::Space::shared);
+    CHECK(copy.spaces[1] == ptx::Space::global);
+    CHECK(copy.traits.space == ptx::Space::shared);
+    CHECK(read("ld.param::entry.v4.u32").spaces[0] == ptx::Space::param);
+    CHECK(read("ld.param::entry.v4.u32").vector == 4);
+    CHECK(read("wgmma.mma_async.sync.aligned.m64n104k16.f32.f16.f16").columns == 104);
+    CHECK(read("tex.a2d.v4.f32.s32").geometry == ptx::Word("a2d"));
 }
 
 }  // namespace lode::emulator::exec::testing

@@ -76,6 +76,21 @@ TEST_CASE("machine: every PTX instruction that a warp runs is counted, even with
                 32) == 3 + 3 + 1 + 2);
 }
 
+TEST_CASE("machine: a converted address keeps its value while the next one is made") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 out",
+        "ld.param.u64 %rd1, [out]; mov.u32 %r1, 0;\nLOOP:\nmul.wide.u32 %rd2, %r1, 4;"
+        "add.s64 %rd3, %rd1, %rd2; setp.eq.u32 %p1, %r1, 0;\n@%p1 bra FIRST;\n"
+        "st.global.u32 [%rd4], %r1; st.global.u32 [%rd5+32], %r1;\nFIRST:\n"
+        "cvta.to.global.u64 %rd4, %rd3; cvta.to.global.u64 %rd5, %rd4; add.u32 %r1, %r1, 1;"
+        "setp.lt.u32 %p2, %r1, 5;\n@%p2 bra LOOP;\n"));
+    const auto out = rig.put(std::vector<std::uint32_t>(16));
+    REQUIRE(rig.run(*module, "k", {1}, {1}, out).fault == Fault::none);
+    CHECK(rig.get<std::uint32_t>(out, 16) ==
+          std::vector<std::uint32_t>{1, 2, 3, 4, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0});
+}
+
 TEST_CASE("machine: workers run every block once") {
     // Workers take blocks one by one where an atomic's result may tell a block what others do.
     for (const std::string_view add :
