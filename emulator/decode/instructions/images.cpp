@@ -6,7 +6,6 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/isa/image.hpp"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 

@@ -5,7 +5,6 @@
 #include "emulator/decode/module_parts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>

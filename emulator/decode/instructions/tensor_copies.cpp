@@ -3,8 +3,6 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/isa/tensor_copy.hpp"
 
-#include <algorithm>
-
 namespace lode::emulator::decode {
 
 namespace {

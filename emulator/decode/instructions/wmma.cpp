@@ -5,8 +5,6 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/instructions/tensor.hpp"
 
-#include <algorithm>
-
 namespace lode::emulator::decode {
 
 using exec::Element;
