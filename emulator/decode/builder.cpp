@@ -29,7 +29,7 @@ Builder::Builder(KernelBuild& build, const ptx::Function& function, Code& code)
 
 void Builder::begin(const ptx::Instruction& instruction) {
     instruction_ = &instruction;
-    opcode_ = Opcode(instruction.opcode);
+    opcode_ = Opcode(instruction.reading->words);
 }
 
 const ptx::Operand& Builder::operand(u32 index) const {
@@ -70,7 +70,7 @@ Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;
     u32& parameter = kernel().access_parameters.emplace_back(no_parameter_offset);
-    const std::string_view name = opcode_.name();
+    const Word name = opcode_.name();
     if (name != "ld" && name != "st" && name != "atom" && name != "red") return op;
     for (const ptx::Operand& operand : function_.operands_of(*instruction_)) {
         if (!operand.address && !operand.is_element) continue;

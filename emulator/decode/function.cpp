@@ -92,8 +92,8 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
     if (builder_.notes_copies()) note_copies(builder_);
     if (!product_registers_.empty()) note_product_registers(builder_, product_registers_);
     decoder_of(opcode.name())(builder_);
-    if (const std::string_view word = opcode.left_over(); !word.empty())
-        builder_.refuse("with ." + std::string(word));
+    if (const Word word = opcode.left_over(); word)
+        builder_.refuse("with ." + std::string(word.text()));
     builder_.frame().release_temporaries();
     if (skipped) skips_.emplace_back(skip, static_cast<u32>(code_.ops.size()));
 }

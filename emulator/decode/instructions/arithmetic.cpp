@@ -31,35 +31,36 @@ void carry_arithmetic(Builder& b) {
     b.write_back(to);
 }
 
-void half_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
-                     u16 flags) {
+void half_arithmetic(Builder& b, const std::string& name, Word type, bool flush, u16 flags) {
     Opcode& opcode = b.opcode();
     if (flush) flags |= exec::flush_flag;
-    if (name == "ex2" || name == "tanh") {
+    if (opcode.name() == "ex2" || opcode.name() == "tanh") {
         const std::string approximate = opcode.take("approx") ? ".approx" : "";
-        const std::string key = name + approximate + (flush ? ".ftz." : ".") + std::string(type);
+        const std::string key =
+            name + approximate + (flush ? ".ftz." : ".") + std::string(type.text());
         return decode_by_table(b, key, flags);
     }
     if (opcode.take("NaN")) flags |= half_nan_flag;
     if (opcode.take("xorsign") && opcode.take("abs")) flags |= half_product_sign_flag;
     if ((flags & exec::round_mask) != 0) return b.refuse();
-    decode_by_table(b, name + "." + std::string(type), flags);
+    decode_by_table(b, name + "." + std::string(type.text()), flags);
 }
 
 // Handles .f32 and .f64. `extended` selects the table's .ex forms, which support directed rounding
 // and saturation.
-void float_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
-                      bool extended, u16 flags) {
+void float_arithmetic(Builder& b, const std::string& name, Word type, bool flush, bool extended,
+                      u16 flags) {
     std::string rest;
-    for (const std::string_view word : {"approx", "full", "NaN", "xorsign", "abs"}) {
+    static constexpr Word kept[] = {"approx", "full", "NaN", "xorsign", "abs"};
+    for (const Word word : kept) {
         if (!b.opcode().take(word)) continue;
         rest += '.';
-        rest += word;
+        rest += word.text();
     }
     if (extended) {
         if (!rest.empty()) return b.refuse();
         if (flush) flags |= exec::flush_flag;
-        return decode_by_table(b, name + ".ex." + std::string(type), flags);
+        return decode_by_table(b, name + ".ex." + std::string(type.text()), flags);
     }
     const std::string ftz = flush ? ".ftz" : "";
     if (type == "f64") return decode_by_table(b, name + rest + ftz + ".f64", flags);
@@ -71,23 +72,21 @@ void float_arithmetic(Builder& b, const std::string& name, std::string_view type
 // add, sub, mul, fma and similar for every type.
 void arithmetic(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view type = opcode.take_last();
+    const Word type = opcode.take_last();
     if (!is_real(type)) {
         if (opcode.take("cc")) return carry_arithmetic(b);
         return decode_by_table(b);
     }
     u16 flags = 0;
-    opcode.ignore({"rn"});
-    for (const std::string_view rounding : {"rz", "rm", "rp"}) {
-        if (opcode.take(rounding)) flags |= rounding_of(rounding);
-    }
+    flags |= take_rounding(opcode);
     const bool flush = opcode.take("ftz");
     if (opcode.take("sat")) flags |= exec::saturate_flag;
     const bool extended = flags != 0;
     if (opcode.take("relu")) flags |= exec::relu_flag;
     if (opcode.take("oob")) flags |= exec::outside_flag;
-    const std::string name(opcode.name() == "mad" ? "fma" : opcode.name());
-    if ((name == "min" || name == "max") && b.operand_count() == 4)
+    const Word base = opcode.name() == "mad" ? Word("fma") : opcode.name();
+    const std::string name(base.text());
+    if ((base == "min" || base == "max") && b.operand_count() == 4)
         return extreme_of_three(b, name, flush, flags);
     if (opcode.count() > 2 && is_real(opcode.peek(opcode.count() - 2)))
         return mixed_arithmetic(b, name, type, flags);

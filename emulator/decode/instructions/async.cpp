@@ -77,8 +77,8 @@ void copy_bulk(Builder& b) {
     }
     u16 flags = 0;
     const u32 spaces = reduces ? 4 : 3;
-    if (opcode.take(spaces).starts_with("shared")) flags |= bulk_to_shared;
-    if (opcode.take(spaces + 1).starts_with("shared")) flags |= bulk_from_shared;
+    if (ptx::space_of(opcode.take(spaces)) == ptx::Space::shared) flags |= bulk_to_shared;
+    if (ptx::space_of(opcode.take(spaces + 1)) == ptx::Space::shared) flags |= bulk_from_shared;
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
     const bool to_many = opcode.take("multicast::cluster");
     const bool masks = opcode.take("cp_mask");
@@ -134,7 +134,7 @@ void copy_async(Builder& b) {
 }
 
 // mbarrier.test_wait and .try_wait: p, [address], state or parity
-void mbarrier_wait(Builder& b, std::string_view what, bool shared) {
+void mbarrier_wait(Builder& b, Word what, bool shared) {
     const LaneAddresses address = lane_addresses(b, b.operand(1), shared);
     const bool parity = b.opcode().take("parity");
     const Slot value = b.source(b.operand(2), parity ? 'w' : 'd');
@@ -147,8 +147,8 @@ void mbarrier_wait(Builder& b, std::string_view what, bool shared) {
 
 // mbarrier.arrive and .arrive_drop: {state, }[address]{, count}; .expect_tx and .complete_tx:
 // [address], bytes
-void mbarrier_arrive(Builder& b, std::string_view what, bool shared) {
-    const bool arrives = what.starts_with("arrive");
+void mbarrier_arrive(Builder& b, Word what, bool shared) {
+    const bool arrives = what == "arrive" || what == "arrive_drop";
     const bool has_result = arrives && b.operand_count() > 1 && !b.operand(0).address;
     const u32 at = has_result ? 1 : 0;
     const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
@@ -167,7 +167,7 @@ void mbarrier_arrive(Builder& b, std::string_view what, bool shared) {
 
 void mbarrier(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view what = opcode.take(1);
+    const Word what = opcode.take(1);
     opcode.take_last();
     const bool shared = take_space(opcode) == exec::MemorySpace::shared;
     ignore_scope(opcode);

@@ -4,14 +4,13 @@
 #include "emulator/isa/atomic.hpp"
 
 #include <optional>
-#include <utility>
 
 namespace lode::emulator::decode {
 
 using ptx::OperandKind;
 
-std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128) {
-    static constexpr std::pair<std::string_view, exec::AtomicType> names[] = {
+std::optional<exec::AtomicType> atomic_type(Word type, bool bits128) {
+    static constexpr Meaning<exec::AtomicType> names[] = {
         {"b16", exec::AtomicType::u16},       {"u32", exec::AtomicType::u32},
         {"b32", exec::AtomicType::u32},       {"s32", exec::AtomicType::s32},
         {"u64", exec::AtomicType::u64},       {"b64", exec::AtomicType::u64},
@@ -26,32 +25,16 @@ std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128)
     return std::nullopt;
 }
 
-namespace {
-
-std::optional<exec::AtomicOp> atomic_operation(std::string_view name) {
-    static constexpr std::pair<std::string_view, exec::AtomicOp> names[] = {
+std::optional<exec::AtomicOp> take_operation(Opcode& opcode) {
+    static constexpr Meaning<exec::AtomicOp> operations[] = {
         {"add", exec::AtomicOp::add},   {"min", exec::AtomicOp::min},
         {"max", exec::AtomicOp::max},   {"inc", exec::AtomicOp::inc},
         {"dec", exec::AtomicOp::dec},   {"and", exec::AtomicOp::bit_and},
         {"or", exec::AtomicOp::bit_or}, {"xor", exec::AtomicOp::bit_xor},
         {"exch", exec::AtomicOp::exch}, {"cas", exec::AtomicOp::cas}};
-    for (const auto& [text, value] : names) {
-        if (text == name) return value;
-    }
-    return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<exec::AtomicOp> take_operation(Opcode& opcode) {
-    std::optional<exec::AtomicOp> what;
-    for (u32 i = 1; i < opcode.count(); ++i) {
-        const auto found = atomic_operation(opcode.peek(i));
-        if (!found) continue;
-        what = found;
-        opcode.take(i);
-    }
-    return what;
+    const auto* const found = opcode.take_row(operations);
+    if (found == nullptr) return std::nullopt;
+    return found->value;
 }
 
 namespace {
@@ -68,7 +51,7 @@ void atomic(Builder& b) {
     const exec::MemorySpace space = take_space(opcode);
     const bool shared = space == exec::MemorySpace::shared;
     const u32 vector = take_vector(opcode);
-    const std::string_view type_name = opcode.take_last();
+    const Word type_name = opcode.take_last();
     opcode.ignore({"noftz"});
     u16 order = take_order(opcode);
     if ((order & exec::order_strong) == 0) order |= exec::order_gpu;

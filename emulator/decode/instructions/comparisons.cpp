@@ -12,19 +12,19 @@ namespace lode::emulator::decode {
 namespace {
 
 /// In the order of exec::Comparison.
-constexpr std::string_view comparison_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
-                                                 "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+constexpr Word comparison_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                     "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 /// The index of a comparison in exec::Comparison.
-std::optional<u32> comparison_number(std::string_view name) {
+std::optional<u32> comparison_number(Word name) {
     const auto at = std::ranges::find(comparison_names, name);
     if (at == std::end(comparison_names)) return std::nullopt;
     return static_cast<u32>(at - std::begin(comparison_names));
 }
 
 /// Takes the comparison; lo, ls, hi and hs are aliases of unsigned comparisons.
-std::string_view take_comparison(Opcode& opcode) {
-    const std::string_view name = opcode.take(1);
+Word take_comparison(Opcode& opcode) {
+    const Word name = opcode.take(1);
     if (name == "lo") return "lt";
     if (name == "ls") return "le";
     if (name == "hi") return "gt";
@@ -43,23 +43,23 @@ u32 take_combination(Opcode& opcode) {
 
 /// The part of a key that names a comparison. Integer eq and ne have no sign; other integer
 /// comparisons have the sign of the type.
-std::string comparison_key(std::string_view comparison, std::string_view type, bool flush) {
-    std::string key(comparison);
+std::string comparison_key(Word comparison, Word type, bool flush) {
+    std::string key(comparison.text());
     key += '.';
     if (is_real(type)) {
         if (flush && (type == "f32" || type == "f16")) key += "ftz.";
-        key += type;
+        key += type.text();
         return key;
     }
     if (comparison != "eq" && comparison != "ne") key += is_signed(type) ? 's' : 'u';
-    key += type.substr(1);
+    key += type.text().substr(1);
     return key;
 }
 
 void set_predicate(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view type = opcode.take_last();
-    const std::string_view comparison = take_comparison(opcode);
+    const Word type = opcode.take_last();
+    const Word comparison = take_comparison(opcode);
     const u32 how = take_combination(opcode);
     const bool flush = opcode.take("ftz");
     const Slot second = b.second_destination(b.operand(0));
@@ -73,8 +73,8 @@ void set_predicate(Builder& b) {
         if (b.refused()) return;
         const u32 flags =
             *number | (how << exec::set_combine_shift) | (flush ? exec::set_flush : 0);
-        return b.emit_row("setp." + std::string(type), {first.slot, left, right, other, second},
-                          static_cast<u16>(flags));
+        return b.emit_row("setp." + std::string(type.text()),
+                          {first.slot, left, right, other, second}, static_cast<u16>(flags));
     }
     const bool whole = how != 0 || second != no_slot;
     const std::string key = comparison_key(comparison, type, flush);
@@ -90,12 +90,13 @@ void set_predicate(Builder& b) {
 
 void set_value(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view from = opcode.take_last();
-    const std::string_view result = opcode.take(opcode.count() - 2);
+    const Word from = opcode.take_last();
+    const Word result = opcode.take(opcode.count() - 2);
     const auto number = comparison_number(take_comparison(opcode));
     if (!number) return b.refuse();
     const u32 how = take_combination(opcode);
-    const OpRow* const row = find_op("set." + std::string(result) + "." + std::string(from));
+    const OpRow* const row =
+        find_op("set." + std::string(result.text()) + "." + std::string(from.text()));
     if (row == nullptr) return b.refuse();
     const Destination to = b.destination(b.operand(0), row->operands[0], is_signed(result));
     const Slot left = b.source(b.operand(1), row->operands[1], is_signed(from));
@@ -113,18 +114,18 @@ void set_value(Builder& b) {
 void select_by_sign(Builder& b) {
     Opcode& opcode = b.opcode();
     std::string key = "slct.";
-    key += opcode.take(opcode.count() - 2);
+    key += opcode.take(opcode.count() - 2).text();
     key += '.';
-    key += opcode.take_last();
+    key += opcode.take_last().text();
     decode_by_table(b, key, opcode.take("ftz") ? u16{exec::flush_flag} : u16{0});
 }
 
 void test_property(Builder& b) {
-    static constexpr std::string_view names[] = {"finite",     "infinite", "number",
-                                                 "notanumber", "normal",   "subnormal"};
+    static constexpr Word names[] = {"finite",     "infinite", "number",
+                                     "notanumber", "normal",   "subnormal"};
     const auto at = std::ranges::find(names, b.opcode().take(1));
     if (at == std::end(names)) return b.refuse();
-    decode_by_table(b, "testp." + std::string(b.opcode().take_last()),
+    decode_by_table(b, "testp." + std::string(b.opcode().take_last().text()),
                     static_cast<u16>(at - std::begin(names)));
 }
 

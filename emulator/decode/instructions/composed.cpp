@@ -6,7 +6,7 @@
 namespace lode::emulator::decode {
 
 // Widening a half to float is exact.
-void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half, u16 flags) {
+void mixed_arithmetic(Builder& b, const std::string& name, Word half, u16 flags) {
     b.opcode().take(b.opcode().count() - 2);
     const Destination to = b.destination(b.operand(0), 'w');
     std::array<Slot, 5> slots;
@@ -16,7 +16,7 @@ void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half
     for (u32 k = 1; k < last && !b.refused(); ++k) {
         const Slot narrow = b.source(b.operand(k), 'h');
         slots[k] = b.temporary('w');
-        b.emit_row("cvt.f32." + std::string(half), {slots[k], narrow});
+        b.emit_row("cvt.f32." + std::string(half.text()), {slots[k], narrow});
     }
     slots[last] = b.source(b.operand(last), 'w');
     if (b.refused()) return;

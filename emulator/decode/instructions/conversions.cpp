@@ -13,13 +13,13 @@ using ptx::OperandKind;
 constexpr u16 finite_flag = 32;        // .satfinite
 constexpr u16 ties_to_away_flag = 64;  // .rna
 
-bool is_integer(std::string_view type) {
-    return type.starts_with('s') || (type.starts_with('u') && !type.starts_with("ue8m0"));
+bool is_integer(Word type) {
+    return is_signed(type) || (ptx::WordPrefix("u").matches(type) && type != "ue8m0x2");
 }
 
 /// The modifiers of a cvt.
 struct Conversion {
-    std::string_view from, to;
+    Word from, to;
     u16 flags = 0;
     bool to_whole = false;  ///< .rni, .rzi, .rmi or .rpi.
     bool directed = false;  ///< .rz, .rm or .rp.
@@ -34,13 +34,11 @@ Conversion take_conversion(Opcode& opcode) {
     if (opcode.take("relu")) made.flags |= exec::relu_flag;
     if (opcode.take("satfinite")) made.flags |= finite_flag;
     if (opcode.take("rna")) made.flags |= ties_to_away_flag;
-    opcode.ignore({"rn"});
-    for (const std::string_view word : {"rz", "rm", "rp"}) {
-        if (!opcode.take(word)) continue;
-        made.flags |= rounding_of(word);
-        made.directed = true;
-    }
-    for (const std::string_view word : {"rni", "rzi", "rmi", "rpi"}) {
+    const u16 rounding = take_rounding(opcode);
+    made.directed = rounding != exec::nearest;
+    made.flags |= rounding;
+    static constexpr Word whole[] = {"rni", "rzi", "rmi", "rpi"};
+    for (const Word word : whole) {
         if (!opcode.take(word)) continue;
         made.flags |= rounding_of(word);
         made.to_whole = true;
@@ -76,9 +74,9 @@ void convert(Builder& b) {
     const Conversion conversion = take_conversion(b.opcode());
     std::string key = "cvt.";
     key += conversion_form(conversion, b.operand_count() == 3);
-    key += conversion.to;
+    key += conversion.to.text();
     key += '.';
-    key += conversion.from;
+    key += conversion.from.text();
     const OpRow* const row = find_op(key);
     if (row == nullptr) return b.refuse();
     const std::string_view letters(row->operands);
@@ -95,12 +93,12 @@ void convert(Builder& b) {
 // Shared, local and parameter addresses carry a window tag; the other spaces only need a move.
 void convert_address(Builder& b) {
     const bool to_space = b.opcode().take("to");
-    const std::string_view space = b.opcode().take(to_space ? 2 : 1);
-    const u32 bytes = ptx::type_named(b.opcode().take_last()).bytes;
-    if (bytes != 8) return b.refuse("with 32-bit addresses");
+    const ptx::Space space = ptx::space_of(b.opcode().take(to_space ? 2 : 1));
+    b.opcode().take_last();
+    if (b.instruction().reading->types[0].bytes != 8) return b.refuse("with 32-bit addresses");
     const ptx::Operand& to = b.operand(0);
     const ptx::Operand& from = b.operand(1);
-    const bool global = space.starts_with("global") || space.starts_with("const");
+    const bool global = space == ptx::Space::global || space == ptx::Space::constant;
     if (global && to.kind == OperandKind::reg) {
         if (b.frame().is_alias(to.index)) return;
         const bool same =
@@ -112,7 +110,7 @@ void convert_address(Builder& b) {
     if (b.refused()) return;
     if (global) {
         b.emit_row("mov.b64", {destination.slot, address});
-    } else if (space.starts_with("local")) {
+    } else if (space == ptx::Space::local) {
         // A generic address of local memory also says whose it is.
         if (to_space) {
             b.emit_row("and.b64", {destination.slot, address, b.constant(0xffff'ffff, 8)});
@@ -121,7 +119,7 @@ void convert_address(Builder& b) {
         }
     } else {
         Window window = Window::shared;
-        if (space.starts_with("param")) window = Window::param;
+        if (space == ptx::Space::param) window = Window::param;
         b.emit_row(to_space ? "sub.u64" : "add.u64",
                    {destination.slot, address, b.constant(window_tag(window), 8)});
     }

@@ -6,7 +6,6 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/isa/image.hpp"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -19,7 +18,7 @@ using ptx::OperandKind;
 /// A geometry of the instruction set: its shape, its coordinates, and the elements of the vector
 /// that holds the layer and the coordinates.
 struct GeometryRow {
-    std::string_view name;
+    Word word;
     ImageShape shape;
     u32 axes;
     bool has_layer;
@@ -31,13 +30,6 @@ constexpr GeometryRow geometries[] = {
     {"a2d", ImageShape::plane_layers, 2, true, 4},  {"cube", ImageShape::cube, 3, false, 4},
     {"acube", ImageShape::cube_layers, 3, true, 4},
 };
-
-const GeometryRow* take_geometry(Opcode& opcode) noexcept {
-    for (const GeometryRow& row : geometries) {
-        if (opcode.take(row.name)) return &row;
-    }
-    return nullptr;
-}
 
 /// The operand [handle, {…}].
 struct ImageOperand {
@@ -104,16 +96,16 @@ void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& ima
     set_resident(b, b.operand(0));
 }
 
-bool is_fetched(std::string_view type) noexcept {
+bool is_fetched(Word type) noexcept {
     return type == "f32" || type == "s32" || type == "u32";
 }
 
 // tex{.base|.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
 void fetch(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view coordinates = opcode.take_last();
-    const std::string_view type = opcode.take(opcode.count() - 2);
-    const GeometryRow* const geometry = take_geometry(opcode);
+    const Word coordinates = opcode.take_last();
+    const Word type = opcode.take(opcode.count() - 2);
+    const GeometryRow* const geometry = opcode.take_row(geometries);
     if (geometry == nullptr || !opcode.take("v4") || !is_fetched(type)) return b.refuse();
     const bool is_whole = coordinates == "s32";
     const bool has_level = opcode.take("level");
@@ -140,10 +132,8 @@ void gather(Builder& b) {
     opcode.take_last();               // The type of the coordinates: .f32
     opcode.take(opcode.count() - 2);  // The type of the results, of 32 bits
     if (!opcode.take("2d") || !opcode.take("v4")) return b.refuse();
-    constexpr std::string_view components[] = {"r", "g", "b", "a"};
-    u16 component = 0;
-    while (component < 4 && !opcode.take(components[component]))
-        ++component;
+    static constexpr Meaning<u16> components[] = {{"r", 0}, {"g", 1}, {"b", 2}, {"a", 3}};
+    const u16 component = opcode.take_row(components)->value;
     if (b.operand_count() != 2) return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), geometries[1]);
     if (!image) return;
@@ -155,7 +145,7 @@ void gather(Builder& b) {
 // suld.b.geometry{.vec}.type.edge {…}, [handle, {…}] and sust.b … [handle, {…}], {…}
 void surface(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
-    const GeometryRow* const geometry = take_geometry(opcode);
+    const GeometryRow* const geometry = opcode.take_row(geometries);
     if (!opcode.take("b")) return b.refuse();
     auto edge = exec::SurfaceEdge::trap;
     if (opcode.take("clamp")) {
@@ -165,11 +155,8 @@ void surface(Builder& b, bool stores) {
     } else {
         opcode.take("trap");
     }
-    u32 bytes = 0;
-    for (const auto& [name, size] :
-         {std::pair<std::string_view, u32>{"b8", 1}, {"b16", 2}, {"b32", 4}, {"b64", 8}}) {
-        if (opcode.take(name)) bytes = size;
-    }
+    static constexpr Meaning<u32> sizes[] = {{"b8", 1}, {"b16", 2}, {"b32", 4}, {"b64", 8}};
+    const u32 bytes = opcode.take_row(sizes)->value;
     const u32 count = take_vector(opcode);
     ignore_caches(opcode);
     const ptx::Operand& operand = b.operand(stores ? 1 : 0);
@@ -206,7 +193,7 @@ void surface(Builder& b, bool stores) {
 // txq{.level}.query.b32 d, [handle] {, level} and suq.query.b32 d, [handle]
 void query(Builder& b) {
     using exec::ImageQuery;
-    static constexpr std::pair<std::string_view, ImageQuery> queries[] = {
+    static constexpr Meaning<ImageQuery> queries[] = {
         {"width", ImageQuery::width},
         {"height", ImageQuery::height},
         {"depth", ImageQuery::depth},
@@ -217,9 +204,8 @@ void query(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.take_last();
     const bool has_level = opcode.take("level");
-    const auto* const found =
-        std::ranges::find_if(queries, [&](const auto& one) { return opcode.take(one.first); });
-    if (found == std::end(queries)) return b.refuse("whose values only OpenCL defines");
+    const auto* const found = opcode.take_row(queries);
+    if (found == nullptr) return b.refuse("whose values only OpenCL defines");
     const ptx::Operand& handle = b.operand(1);
     if (handle.kind != OperandKind::reg || handle.bits != 0)
         return b.refuse("without a handle in a register");
@@ -230,7 +216,7 @@ void query(Builder& b) {
     Op& op = b.emit(&exec::image_query, {to.slot, no_slot, no_slot, no_slot, image, level});
     op.flags =
         static_cast<u16>(exec::any_shape | (opcode.name() == "suq" ? exec::query_surface : u16{0}));
-    op.flags2 = static_cast<u16>(found->second);
+    op.flags2 = static_cast<u16>(found->value);
     b.write_back(to);
 }
 

@@ -17,7 +17,7 @@ using InstructionDecoder = void (*)(Builder& b);
 
 /// An opcode's first word and its decoder.
 struct OpcodeDecoder {
-    std::string_view name;
+    Word name;
     InstructionDecoder decode;
 };
 using OpcodeDecoders = std::span<const OpcodeDecoder>;
@@ -40,7 +40,7 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] OpcodeDecoders warp_opcodes() noexcept;
 
 /// The decoder for an opcode's first word; decode_by_table if no group lists it.
-[[nodiscard]] InstructionDecoder decoder_of(std::string_view name);
+[[nodiscard]] InstructionDecoder decoder_of(Word name);
 
 // table_form.cpp
 /// Emits one op: the row whose key is the whole opcode.
@@ -51,7 +51,7 @@ void decode_by_table(Builder& b, std::string_view key, u16 flags = 0);
 
 // composed.cpp
 /// add, sub and fma of .f32 with operands of the type `half`.
-void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half, u16 flags);
+void mixed_arithmetic(Builder& b, const std::string& name, Word half, u16 flags);
 /// add, sub, mul and fma of .f32x2; `key` is the row for one float.
 void paired_arithmetic(Builder& b, std::string_view key, u16 flags);
 /// min and max of three floats.
@@ -67,7 +67,7 @@ void store_register_results(Builder& b);
 /// Takes the operation of an atomic instruction or a reduction; nothing if the opcode has none.
 std::optional<exec::AtomicOp> take_operation(Opcode& opcode);
 /// The type of an atomic instruction or a reduction; `bits128` allows .b128.
-std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128);
+std::optional<exec::AtomicType> atomic_type(Word type, bool bits128);
 
 // cluster.cpp
 /// Counts transferred bytes at the mbarrier of an asynchronous store.

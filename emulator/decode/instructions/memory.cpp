@@ -170,16 +170,17 @@ void load_or_store(Builder& b, bool stores) {
     // st.async stores at once; to shared memory, it counts the bytes at an mbarrier.
     opcode.ignore({"async"});
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
-    const std::string_view type = opcode.take_last();
+    opcode.take_last();
+    const ptx::Type type = b.instruction().reading->types[0];
     Transfer transfer;
     transfer.stores = stores;
-    transfer.bytes = ptx::type_named(type).bytes;
+    transfer.bytes = type.bytes;
     transfer.sign = is_signed(type);
     if (transfer.bytes == 0) return b.refuse();
     const exec::MemorySpace space = take_space(opcode);
     const bool parameter = space == exec::MemorySpace::parameter;
     const u32 vector = take_vector(opcode);
-    const bool is_volatile = b.instruction().opcode.find(".volatile") != std::string_view::npos;
+    const bool is_volatile = b.instruction().reading->has("volatile");
     u16 order = take_order(opcode);
     opcode.ignore({"weak", "nc"});
     const ptx::Operand& address = b.operand(stores ? 0 : 1);
@@ -242,18 +243,19 @@ void fence(Builder& b) {
 }
 
 void is_space(Builder& b) {
-    const std::string_view space = b.opcode().take(1);
+    const Word word = b.opcode().take(1);
+    const ptx::Space space = ptx::space_of(word);
     Window window = Window::global;
-    if (space.starts_with("shared")) window = Window::shared;
-    if (space == "local") window = Window::local;
-    if (space.starts_with("param")) window = Window::param;
+    if (space == ptx::Space::shared) window = Window::shared;
+    if (space == ptx::Space::local) window = Window::local;
+    if (space == ptx::Space::param) window = Window::param;
     const Destination to = b.destination(b.operand(0), 'p');
     const Slot address = b.source(b.operand(1), 'd');
     if (b.refused()) return;
     Op& op = b.emit(&exec::is_space, {to.slot, address});
     op.flags = static_cast<u16>(window);
-    op.flags2 = space == "const" ? 1 : 0;
-    if (space == "shared" || space == "shared::cta") op.flags2 = 2;
+    op.flags2 = space == ptx::Space::constant ? 1 : 0;
+    if (word == "shared" || word == "shared::cta") op.flags2 = 2;
 }
 
 // Cache policies are opaque and have no effect: there is no cache.

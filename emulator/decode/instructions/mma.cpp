@@ -5,7 +5,6 @@
 #include "emulator/decode/module_parts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,17 +76,6 @@ void emit_product(Builder& b, exec::MatrixProduct& plan) {
 
 namespace {
 
-/// The last four types of the opcode: of d, a, b and c.
-std::optional<std::array<Element, 4>> take_types(Opcode& opcode, u32 end) {
-    std::array<Element, 4> types{};
-    for (u32 k = 0; k < 4; ++k) {
-        const auto element = element_named(opcode.take(end - 4 + k));
-        if (!element) return std::nullopt;
-        types[k] = *element;
-    }
-    return types;
-}
-
 /// sm_90 has no instruction for mma with fp8: it adds halves.
 void add_as_halves(exec::MatrixProduct& plan, u32 depth) {
     const bool sparse = plan.sparsity != exec::Sparsity::none;
@@ -148,35 +136,31 @@ u32 take_scales(Opcode& opcode, exec::BlockScales& scales) {
 
 void multiply_matrices(Builder& b) {
     Opcode& opcode = b.opcode();
-    opcode.ignore({"sync", "aligned", "sp", "sp::ordered_metadata"});
-    const bool sparse = opcode.peek(1).starts_with("sp");
-    u32 at = 1;
-    std::optional<MatrixSizes> sizes;
-    for (; at < opcode.count() && !sizes; ++at)
-        sizes = sizes_named(opcode.peek(at));
+    opcode.ignore({"sync", "aligned"});
+    const bool sparse = opcode.take_prefix("sp");
+    const auto sizes = take_sizes(opcode);
     if (!sizes) return b.refuse();
-    opcode.take(at - 1);
-    const bool a_by_columns = opcode.take(at) == "col";
-    const bool b_by_columns = opcode.take(at + 1) == "col";
+    const std::vector<bool> by_columns = take_layouts(opcode);  // Of a and b.
     exec::MatrixProduct& plan = b.kernel().products.emplace_back();
     plan.saturates = opcode.take("satfinite");
-    plan.rounding = take_rounding(opcode);
+    plan.rounding = static_cast<u8>(take_rounding(opcode));
     if (opcode.take("xor")) plan.bits = exec::BitProduct::exclusive_or;
     if (opcode.take("and")) plan.bits = exec::BitProduct::conjunction;
     opcode.take("popc");
-    const bool counts_bits = plan.bits != exec::BitProduct::none;
     const u32 scale_count = take_scales(opcode, plan.scales);
-    const u32 behind = counts_bits ? 2 : scale_count != 0 ? 1 : 0;
-    auto types = take_types(opcode, opcode.count() - behind);
-    if (!types) return b.refuse();
-    if (plan.scales.adds_groups) (*types)[1] = (*types)[2] = Element::e2m1_x2;
-    const auto [d, left, right, c] = *types;
+    std::vector<Element> types = take_elements(opcode);
+    if (types.size() != 4) return b.refuse();
+    if (plan.scales.adds_groups) types[1] = types[2] = Element::e2m1_x2;
+    const Element d = types[0];
+    const Element left = types[1];
+    const Element right = types[2];
+    const Element c = types[3];
     const auto [m, n, k] = *sizes;
     plan.precision = precision_of(b, left, false);
     if (m == 8 && left == Element::f16) {
         plan.repeats = 4;
-        plan.a = quad_left_fragment(a_by_columns);
-        plan.b = quad_right_fragment(b_by_columns);
+        plan.a = quad_left_fragment(by_columns[0]);
+        plan.b = quad_right_fragment(by_columns[1]);
         plan.c = quad_sum_fragment(c);
         plan.d = quad_sum_fragment(d);
         plan.precision.adding = exec::Adding::in_order;

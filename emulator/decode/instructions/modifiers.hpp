@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/decode/opcode.hpp"
+#include "emulator/decode/ptx/ast.hpp"
 #include "emulator/isa/load_store.hpp"
 #include "emulator/isa/order.hpp"
 #include "emulator/isa/real.hpp"
@@ -10,21 +11,33 @@
 
 namespace lode::emulator::decode {
 
-constexpr bool is_half(std::string_view type) noexcept {
+constexpr bool is_half(Word type) noexcept {
     return type == "f16" || type == "f16x2" || type == "bf16" || type == "bf16x2";
 }
-constexpr bool is_real(std::string_view type) noexcept {
+constexpr bool is_real(Word type) noexcept {
     return type == "f32" || type == "f64" || type == "f32x2" || is_half(type);
 }
-constexpr bool is_signed(std::string_view type) noexcept {
-    return type.starts_with('s');
+constexpr bool is_signed(Word type) noexcept {
+    return ptx::WordPrefix("s").matches(type);
+}
+constexpr bool is_signed(ptx::Type type) noexcept {
+    return type.kind == ptx::Class::signed_integer;
 }
 
 /// The flag of a rounding modifier; .rn, .rna and .rni give `nearest`.
-constexpr u16 rounding_of(std::string_view word) noexcept {
+constexpr u16 rounding_of(Word word) noexcept {
     if (word == "rz" || word == "rzi") return exec::zero;
     if (word == "rm" || word == "rmi") return exec::down;
     if (word == "rp" || word == "rpi") return exec::up;
+    return exec::nearest;
+}
+
+/// Takes .rn, .rz, .rm or .rp and returns its flag; that of .rn if there is none.
+inline u16 take_rounding(Opcode& opcode) noexcept {
+    static constexpr Word directed[] = {"rz", "rm", "rp"};
+    for (const Word word : directed)
+        if (opcode.take(word)) return rounding_of(word);
+    opcode.take("rn");
     return exec::nearest;
 }
 

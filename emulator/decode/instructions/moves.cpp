@@ -11,8 +11,7 @@ namespace {
 using ptx::OperandKind;
 
 // mov.v2, mov.v4: reads every element before writing any, because the registers may overlap.
-void move_vector(Builder& b, u32 vector, std::string_view type) {
-    const u32 bytes = ptx::type_named(type).bytes;
+void move_vector(Builder& b, u32 vector, u32 bytes) {
     const char letter = letter_of_bytes(bytes);
     const auto to = b.list(b.operand(0));
     std::array<ptx::Operand, 4> from;
@@ -58,7 +57,7 @@ struct Packing {
 Packing packing_of(Builder& b, std::string_view prefix, const ptx::Operand& packed) {
     Packing made;
     made.items = b.list(packed);
-    const u32 bytes = ptx::type_named(b.opcode().take_last()).bytes;
+    const u32 bytes = b.instruction().reading->types[0].bytes;
     if (bytes != 0 && !made.items.empty() && bytes % made.items.size() == 0) {
         made.whole = letter_of_bytes(bytes);
         made.part = letter_of_bytes(bytes / static_cast<u32>(made.items.size()));
@@ -105,14 +104,16 @@ void unpack(Builder& b) {
 }
 
 void move(Builder& b) {
-    const std::string_view type = b.opcode().take_last();
+    b.opcode().take_last();
+    const ptx::Type type = b.instruction().reading->types[0];
+    const u32 bytes = type.bytes;
     const ptx::Operand& to = b.operand(0);
     const ptx::Operand& from = b.operand(1);
-    if (type == "pred") return decode_by_table(b, "mov.pred");
-    if (const u32 vector = take_vector(b.opcode()); vector > 1) return move_vector(b, vector, type);
+    if (type.kind == ptx::Class::predicate) return decode_by_table(b, "mov.pred");
+    if (const u32 vector = take_vector(b.opcode()); vector > 1)
+        return move_vector(b, vector, bytes);
     if (to.kind == OperandKind::list) return unpack(b);
     if (from.kind == OperandKind::list) return pack(b);
-    const u32 bytes = ptx::type_named(type).bytes;
     if (bytes == 0) return b.refuse();
     if (to.kind == OperandKind::reg && b.frame().is_alias(to.index)) return;
     const char letter = letter_of_bytes(bytes);

@@ -13,6 +13,9 @@ namespace lode::emulator::decode {
 using exec::Element;
 using exec::Fragment;
 
+namespace {
+
+/// The sizes of "m16n8k16".
 std::optional<MatrixSizes> sizes_named(std::string_view word) {
     MatrixSizes sizes;
     u32* const fields[] = {&sizes.m, &sizes.n, &sizes.k};
@@ -30,8 +33,20 @@ std::optional<MatrixSizes> sizes_named(std::string_view word) {
     return sizes;
 }
 
-std::optional<Element> element_named(std::string_view word) {
-    static constexpr std::pair<std::string_view, Element> names[] = {
+}  // namespace
+
+std::optional<MatrixSizes> take_sizes(Opcode& opcode) {
+    for (u32 k = 1; k < opcode.count(); ++k) {
+        if (const auto sizes = sizes_named(opcode.peek(k).text())) {
+            opcode.take(k);
+            return sizes;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Element> element_named(Word word) {
+    static constexpr Meaning<Element> names[] = {
         {"f16", Element::f16},   {"bf16", Element::bf16}, {"tf32", Element::tf32},
         {"f32", Element::f32},   {"f64", Element::f64},   {"e4m3", Element::e4m3},
         {"e5m2", Element::e5m2}, {"e2m3", Element::e2m3}, {"e3m2", Element::e3m2},
@@ -44,11 +59,24 @@ std::optional<Element> element_named(std::string_view word) {
     return std::nullopt;
 }
 
-u8 take_rounding(Opcode& opcode) {
-    for (const std::string_view word : {"rz", "rm", "rp"})
-        if (opcode.take(word)) return static_cast<u8>(rounding_of(word));
-    opcode.take("rn");
-    return exec::nearest;
+std::vector<Element> take_elements(Opcode& opcode) {
+    std::vector<Element> elements;
+    for (u32 k = 1; k < opcode.count(); ++k) {
+        const auto element = element_named(opcode.peek(k));
+        if (!element) continue;
+        elements.push_back(*element);
+        opcode.take(k);
+    }
+    return elements;
+}
+
+std::vector<bool> take_layouts(Opcode& opcode) {
+    std::vector<bool> by_columns;
+    for (u32 k = 1; k < opcode.count(); ++k) {
+        if (opcode.peek(k) != "row" && opcode.peek(k) != "col") continue;
+        by_columns.push_back(opcode.take(k) == "col");
+    }
+    return by_columns;
 }
 
 Slot all_lanes_slot(Builder& b) {

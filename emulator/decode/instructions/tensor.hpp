@@ -5,20 +5,22 @@
 #include "emulator/isa/tensor.hpp"
 
 #include <optional>
-#include <string_view>
+#include <vector>
 
 namespace lode::emulator::decode {
 
 struct MatrixSizes {
     u32 m = 0, n = 0, k = 0;
 };
-/// The sizes of "m16n8k16".
-[[nodiscard]] std::optional<MatrixSizes> sizes_named(std::string_view word);
+/// Takes a shape such as .m16n8k16; nothing if there is none.
+[[nodiscard]] std::optional<MatrixSizes> take_sizes(Opcode& opcode);
 /// The element type of "f16".
-[[nodiscard]] std::optional<exec::Element> element_named(std::string_view word);
+[[nodiscard]] std::optional<exec::Element> element_named(Word word);
+/// Takes all types of elements.
+[[nodiscard]] std::vector<exec::Element> take_elements(Opcode& opcode);
 
-/// Takes .rn, .rz, .rm or .rp.
-[[nodiscard]] u8 take_rounding(Opcode& opcode);
+/// Takes .row and .col; true for each .col.
+std::vector<bool> take_layouts(Opcode& opcode);
 
 /// A mask of all lanes, the last operand of every op of a whole warp.
 Slot all_lanes_slot(Builder& b);

@@ -3,8 +3,6 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/isa/tensor_copy.hpp"
 
-#include <algorithm>
-
 namespace lode::emulator::decode {
 
 namespace {
@@ -13,26 +11,21 @@ using ptx::OperandKind;
 
 /// The flags of the way in which a copy visits the tensor.
 u16 take_mode(Opcode& opcode) {
-    constexpr std::pair<std::string_view, TensorMode> names[] = {
-        {"im2col", TensorMode::im2col},
-        {"im2col_no_offs", TensorMode::im2col},
-        {"im2col::w", TensorMode::im2col_w},
-        {"im2col::w::128", TensorMode::im2col_w_128}};
+    static constexpr Meaning<TensorMode> modes[] = {{"im2col", TensorMode::im2col},
+                                                    {"im2col_no_offs", TensorMode::im2col},
+                                                    {"im2col::w", TensorMode::im2col_w},
+                                                    {"im2col::w::128", TensorMode::im2col_w_128}};
     opcode.ignore({"tile"});
     if (opcode.take("tile::gather4") || opcode.take("tile::scatter4")) return exec::tensor_gather;
-    for (const auto& [name, mode] : names) {
-        if (opcode.take(name))
-            return static_cast<u16>(static_cast<u16>(mode) << exec::tensor_mode_shift);
-    }
-    return 0;
+    const auto* const mode = opcode.take_row(modes);
+    if (mode == nullptr) return 0;
+    return static_cast<u16>(static_cast<u16>(mode->value) << exec::tensor_mode_shift);
 }
 
 u32 take_axes(Opcode& opcode) {
-    constexpr std::string_view names[] = {"1d", "2d", "3d", "4d", "5d"};
-    for (u32 k = 0; k < std::size(names); ++k) {
-        if (opcode.take(names[k])) return k + 1;
-    }
-    return 0;
+    static constexpr Meaning<u32> axes[] = {{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
+    const auto* const found = opcode.take_row(axes);
+    return found != nullptr ? found->value : 0;
 }
 
 /// Emits the op that carries the coordinates and offsets.
@@ -118,7 +111,7 @@ namespace {
 // tensormap.replace.tile.field{.space}.b1024.type [address], {ordinal,} value
 void replace_field(Builder& b) {
     using exec::TensorField;
-    static constexpr std::pair<std::string_view, TensorField> names[] = {
+    static constexpr Meaning<TensorField> fields[] = {
         {"global_address", TensorField::global_address},
         {"rank", TensorField::rank},
         {"box_dim", TensorField::box_dim},
@@ -133,9 +126,8 @@ void replace_field(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"replace", "tile", "b1024"});
     const bool wide = opcode.take_last() == "b64";
-    const auto* const found =
-        std::ranges::find_if(names, [&](const auto& name) { return opcode.take(name.first); });
-    if (found == std::end(names)) return b.refuse();
+    const auto* const field = opcode.take_row(fields);
+    if (field == nullptr) return b.refuse();
     const exec::MemorySpace space = take_space(opcode);
     const LaneAddresses address =
         lane_addresses(b, b.operand(0), space == exec::MemorySpace::shared);
@@ -150,7 +142,7 @@ void replace_field(Builder& b) {
     }
     if (b.refused()) return;
     Op& op = b.emit_access(&exec::replace_tensor_field, {no_slot, address.slot, value});
-    op.flags = static_cast<u16>(found->second);
+    op.flags = static_cast<u16>(field->value);
     op.flags2 = static_cast<u16>(address.window_flags | ordinal << 8);
     op.imm = address.offset;
 }

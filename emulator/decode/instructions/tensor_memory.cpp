@@ -59,7 +59,7 @@ void free_memory(Builder& b) {
 
 /// The lane and column of a register of a thread, for a warp's move of a shape.
 struct MoveShape {
-    std::string_view name;
+    Word word;
     u32 rows;
     u32 (*lane)(u32 thread, u32 reg);
     u32 (*column)(u32 thread, u32 reg);
@@ -76,7 +76,7 @@ constexpr MoveShape move_shapes[] = {
 
 void fill_cells(exec::TensorRegisters& move, const MoveShape& shape, u32 apart) {
     const u32 width = move.packs ? 2 : 1;
-    const bool halves = shape.name == "16x32bx2";
+    const bool halves = shape.word == "16x32bx2";
     for (u32 k = 0; k < move.slots.size(); ++k) {
         for (u32 t = 0; t < lanes; ++t) {
             const u32 column = shape.column(t, k) * width + (halves && t >= 16 ? apart : 0);
@@ -103,16 +103,15 @@ void move_registers(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"sync", "aligned", "b32", "red"});
     opcode.take_prefix("x");
-    const auto* const shape = std::ranges::find_if(
-        move_shapes, [&](const MoveShape& one) { return opcode.take(one.name); });
-    if (shape == std::end(move_shapes)) return b.refuse();
+    const MoveShape* const shape = opcode.take_row(move_shapes);
+    if (shape == nullptr) return b.refuse();
     exec::TensorRegisters& move = b.kernel().tensor_registers.emplace_back();
     move.packs = opcode.take("pack::16b") || opcode.take("unpack::16b");
     move.reduction = take_reduction(opcode);
     move.of_magnitudes = opcode.take("abs");
     move.keeps_nan = opcode.take("NaN");
     const bool reduces = move.reduction != exec::TensorReduction::none;
-    const bool halves = shape->name == "16x32bx2";
+    const bool halves = shape->word == "16x32bx2";
     const u32 last = b.operand_count() - 1;
     const ptx::Operand& list = b.operand(stores ? last : 0);
     const ptx::Operand& at = b.operand(stores ? 0 : reduces ? 2 : 1);
@@ -134,13 +133,13 @@ void move_registers(Builder& b, bool stores) {
 void copy_matrix(Builder& b) {
     Opcode& opcode = b.opcode();
     const bool pair = take_pair(opcode);
-    constexpr std::string_view shapes[] = {"128x256b",      "4x256b",        "128x128b",
-                                           "warpx2::02_13", "warpx2::01_23", "warpx4"};
-    const auto* const shape =
-        std::ranges::find_if(shapes, [&](std::string_view one) { return opcode.take(one); });
-    if (shape == std::end(shapes)) return b.refuse();
+    static constexpr Meaning<u16> shapes[] = {{"128x256b", 0},      {"4x256b", 1},
+                                              {"128x128b", 2},      {"warpx2::02_13", 3},
+                                              {"warpx2::01_23", 4}, {"warpx4", 5}};
+    const auto* const shape = opcode.take_row(shapes);
+    if (shape == nullptr) return b.refuse();
+    u16 flags = shape->value;
     opcode.ignore({"64x128b", "32x128b", "b8x16"});
-    auto flags = static_cast<u16>(shape - std::begin(shapes));
     if (opcode.take("b6x16_p32")) flags |= exec::tensor_copy_of_6_bits;
     if (opcode.take("b4x16_p64")) flags |= exec::tensor_copy_of_4_bits;
     if (pair) flags |= exec::tensor_copy_by_pair;
@@ -184,7 +183,7 @@ void commit(Builder& b) {
 
 // Products ---------------------------------------------------------------------------------------
 
-constexpr std::pair<std::string_view, TensorKind> kinds[] = {
+constexpr Meaning<TensorKind> kinds[] = {
     {"kind::f16", TensorKind::f16},           {"kind::tf32", TensorKind::tf32},
     {"kind::f8f6f4", TensorKind::f8f6f4},     {"kind::i8", TensorKind::i8},
     {"kind::mxf8f6f4", TensorKind::mxf8f6f4}, {"kind::mxf4", TensorKind::mxf4},
@@ -213,10 +212,9 @@ void multiply_in_tensor_memory(Builder& b) {
     plan.stationary = opcode.take("ws");
     plan.sparse = opcode.take("sp");
     plan.blocks = take_pair(opcode) ? 2 : 1;
-    const auto* const kind =
-        std::ranges::find_if(kinds, [&](const auto& one) { return opcode.take(one.first); });
-    if (kind == std::end(kinds)) return b.refuse();
-    plan.kind = kind->second;
+    const auto* const kind = opcode.take_row(kinds);
+    if (kind == nullptr) return b.refuse();
+    plan.kind = kind->value;
     plan.scales = take_scale_count(opcode, plan.kind);
     plan.precision = precision_of(b, example_of(plan.kind), false);
     if (plan.sparse) plan.precision.block = static_cast<u8>(plan.precision.block * 2);
@@ -254,7 +252,7 @@ void relinquish(Builder& b) {
 }  // namespace
 
 void tensor_memory(Builder& b) {
-    const std::string_view what = b.opcode().take(1);
+    const Word what = b.opcode().take(1);
     if (what == "alloc") return allocate(b);
     if (what == "dealloc") return free_memory(b);
     if (what == "relinquish_alloc_permit") return relinquish(b);
@@ -264,7 +262,8 @@ void tensor_memory(Builder& b) {
     if (what == "shift") return shift_rows(b);
     if (what == "commit") return commit(b);
     if (what == "mma") return multiply_in_tensor_memory(b);
-    if (!what.starts_with("wait") && !what.starts_with("fence")) return b.refuse();
+    if (!ptx::WordPrefix("wait").matches(what) && !ptx::WordPrefix("fence").matches(what))
+        return b.refuse();
     b.opcode().ignore({"sync", "aligned"});
 }
 

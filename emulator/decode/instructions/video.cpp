@@ -2,6 +2,7 @@
 #include "emulator/isa/video.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +14,7 @@ namespace lode::emulator::decode {
 
 namespace {
 
-constexpr std::string_view video_comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+constexpr Word video_comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
 // The part of a register that a selector names, as in a, b and d of VideoPlan.
 u8 video_part(std::string_view selector) {
@@ -25,29 +26,30 @@ u8 video_part(std::string_view selector) {
 // v{add,sub,absdiff,min,max,shl,shr,set,mad}: scalar operations on parts of registers.
 void scalar_video(Builder& b) {
     Opcode& opcode = b.opcode();
-    static constexpr std::pair<std::string_view, exec::ScalarVideo> kinds[] = {
+    static constexpr Meaning<exec::ScalarVideo> kinds[] = {
         {"vadd", exec::ScalarVideo::add},         {"vsub", exec::ScalarVideo::sub},
         {"vabsdiff", exec::ScalarVideo::absdiff}, {"vmin", exec::ScalarVideo::min},
         {"vmax", exec::ScalarVideo::max},         {"vshl", exec::ScalarVideo::shift_left},
         {"vshr", exec::ScalarVideo::shift_right}, {"vset", exec::ScalarVideo::set},
         {"vmad", exec::ScalarVideo::mad}};
-    const auto found =
-        std::ranges::find(kinds, opcode.name(), [](const auto& pair) { return pair.first; });
+    const auto* const found =
+        std::ranges::find(kinds, opcode.name(), &Meaning<exec::ScalarVideo>::word);
     if (found == std::end(kinds)) return b.refuse();
     exec::VideoPlan plan;
-    plan.what = found->second;
+    plan.what = found->value;
     const bool sets = plan.what == exec::ScalarVideo::set;
     // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
     if (!sets) opcode.take(at++);
-    if (opcode.take(at++)[0] == 's') plan.flags |= exec::plan_signed_a;
-    if (opcode.take(at)[0] == 's') plan.flags |= exec::plan_signed_b;
+    if (is_signed(opcode.take(at++))) plan.flags |= exec::plan_signed_a;
+    if (is_signed(opcode.take(at))) plan.flags |= exec::plan_signed_b;
     // For these, ptxas 13.0 on an H200 deviates from the PTX ISA: it saturates and compares 32-bit
     // intermediate values, some of them with the wrong sign.
-    for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
+    static constexpr Word deviating[] = {"sat", "shr7", "shr15", "min", "max"};
+    for (const Word word : deviating) {
         if (opcode.take(word))
-            return b.refuse(
-                fmt::format("with .{}, which GPUs don't execute as the PTX ISA specifies", word));
+            return b.refuse(fmt::format(
+                "with .{}, which GPUs don't execute as the PTX ISA specifies", word.text()));
     }
     if (opcode.take("wrap")) plan.flags |= exec::plan_wrap;
     if (opcode.take("po")) plan.flags |= exec::plan_plus_one;
@@ -92,23 +94,30 @@ std::array<u8, 4> simd_parts(std::string_view selector, u8 first) {
 // v{add,sub,absdiff,min,max,avrg}{2,4}.<d>.<a>.<b>[.sat][.add], vset{2,4}.<a>.<b>.<cmp>[.add]
 void simd_video(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view name = opcode.name();
-    static constexpr std::pair<std::string_view, exec::Video> kinds[] = {
-        {"vadd", exec::Video::add}, {"vsub", exec::Video::sub}, {"vabsdiff", exec::Video::absdiff},
-        {"vmin", exec::Video::min}, {"vmax", exec::Video::max}, {"vavrg", exec::Video::average},
-        {"vset", exec::Video::set}};
-    const bool has_halves = name.back() == '2';
-    const auto found = std::ranges::find(kinds, name.substr(0, name.size() - 1),
-                                         [](const auto& pair) { return pair.first; });
+    const Word name = opcode.name();
+    struct Kind {
+        Word of_halves, of_bytes;
+        exec::Video what;
+    };
+    static constexpr Kind kinds[] = {{"vadd2", "vadd4", exec::Video::add},
+                                     {"vsub2", "vsub4", exec::Video::sub},
+                                     {"vabsdiff2", "vabsdiff4", exec::Video::absdiff},
+                                     {"vmin2", "vmin4", exec::Video::min},
+                                     {"vmax2", "vmax4", exec::Video::max},
+                                     {"vavrg2", "vavrg4", exec::Video::average},
+                                     {"vset2", "vset4", exec::Video::set}};
+    const auto* const found = std::ranges::find_if(
+        kinds, [&](const Kind& one) { return one.of_halves == name || one.of_bytes == name; });
     if (found == std::end(kinds) || opcode.count() < 4 || b.operand_count() != 4) return b.refuse();
-    const bool sets = found->second == exec::Video::set;
-    u16 flags = static_cast<u16>(found->second);
+    const bool has_halves = found->of_halves == name;
+    const bool sets = found->what == exec::Video::set;
+    u16 flags = static_cast<u16>(found->what);
     if (has_halves) flags |= exec::video_halves;
     // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
-    if (!sets && opcode.take(at++)[0] == 's') flags |= exec::video_signed_d;
-    if (opcode.take(at++)[0] == 's') flags |= exec::video_signed_a;
-    if (opcode.take(at)[0] == 's') flags |= exec::video_signed_b;
+    if (!sets && is_signed(opcode.take(at++))) flags |= exec::video_signed_d;
+    if (is_signed(opcode.take(at++))) flags |= exec::video_signed_a;
+    if (is_signed(opcode.take(at))) flags |= exec::video_signed_b;
     if (opcode.take("sat")) flags |= exec::video_saturate;
     if (opcode.take("add")) flags |= exec::video_accumulate;
     u16 written = 0;

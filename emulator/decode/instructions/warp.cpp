@@ -99,21 +99,24 @@ void match(Builder& b) {
 void reduce(Builder& b) {
     if (!take_sync(b)) return;
     using exec::Reduction;
-    static constexpr std::pair<std::string_view, Reduction> kinds[] = {
-        {"add.u32", Reduction::add},     {"add.s32", Reduction::add},
-        {"min.u32", Reduction::min_u},   {"max.u32", Reduction::max_u},
-        {"min.s32", Reduction::min_s},   {"max.s32", Reduction::max_s},
-        {"and.b32", Reduction::bit_and}, {"or.b32", Reduction::bit_or},
-        {"xor.b32", Reduction::bit_xor}, {"min.f32", Reduction::min_f},
-        {"max.f32", Reduction::max_f}};
+    struct Kind {
+        Word operation, type;
+        Reduction what;
+    };
+    static constexpr Kind kinds[] = {
+        {"add", "u32", Reduction::add},     {"add", "s32", Reduction::add},
+        {"min", "u32", Reduction::min_u},   {"max", "u32", Reduction::max_u},
+        {"min", "s32", Reduction::min_s},   {"max", "s32", Reduction::max_s},
+        {"and", "b32", Reduction::bit_and}, {"or", "b32", Reduction::bit_or},
+        {"xor", "b32", Reduction::bit_xor}, {"min", "f32", Reduction::min_f},
+        {"max", "f32", Reduction::max_f}};
     Opcode& opcode = b.opcode();
-    std::string name(opcode.take(2));
-    name += '.';
-    name += opcode.take_last();
-    const auto found = std::ranges::find(kinds, std::string_view(name),
-                                         [](const auto& pair) { return pair.first; });
+    const Word operation = opcode.take(2);
+    const Word type = opcode.take_last();
+    const auto* const found = std::ranges::find_if(
+        kinds, [&](const Kind& one) { return one.operation == operation && one.type == type; });
     if (found == std::end(kinds)) return b.refuse();
-    u16 flags = static_cast<u16>(found->second);
+    u16 flags = static_cast<u16>(found->what);
     if (opcode.take("abs")) flags |= exec::reduce_abs;
     if (opcode.take("NaN")) flags |= exec::reduce_nan;
     const Destination to = b.destination(b.operand(0), 'w');

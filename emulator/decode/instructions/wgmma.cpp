@@ -13,18 +13,6 @@ namespace {
 
 constexpr u32 warp_rows = 16;
 
-/// The types d, a and b of the opcode.
-std::vector<Element> take_types(Opcode& opcode) {
-    std::vector<Element> types;
-    for (u32 k = 1; k < opcode.count(); ++k) {
-        const auto element = element_named(opcode.peek(k));
-        if (!element) continue;
-        types.push_back(*element);
-        opcode.take(k);
-    }
-    return types;
-}
-
 void multiply(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"mma_async", "sync", "aligned"});
@@ -34,12 +22,8 @@ void multiply(Builder& b) {
     product.saturates = opcode.take("satfinite");
     if (opcode.take("and")) product.bits = exec::BitProduct::conjunction;
     opcode.take("popc");
-    std::optional<MatrixSizes> sizes;
-    for (u32 k = 1; k < opcode.count() && !sizes; ++k) {
-        sizes = sizes_named(opcode.peek(k));
-        if (sizes) opcode.take(k);
-    }
-    const std::vector<Element> types = take_types(opcode);
+    const auto sizes = take_sizes(opcode);
+    const std::vector<Element> types = take_elements(opcode);  // d, a and b.
     if (!sizes || types.size() != 3) return b.refuse();
     const Element left = types[1];
     plan.columns = sizes->n;

@@ -5,23 +5,11 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/instructions/tensor.hpp"
 
-#include <algorithm>
-
 namespace lode::emulator::decode {
 
 using exec::Element;
 
 namespace {
-
-std::optional<MatrixSizes> take_sizes(Opcode& opcode) {
-    for (u32 k = 1; k < opcode.count(); ++k) {
-        if (const auto sizes = sizes_named(opcode.peek(k))) {
-            opcode.take(k);
-            return sizes;
-        }
-    }
-    return std::nullopt;
-}
 
 /// The depth in elements: words of 32 bits for b1.
 u32 depth_of(const MatrixSizes& sizes, Element element) {
@@ -67,24 +55,16 @@ void move_fragment(Builder& b, bool stores) {
 void multiply_fragments(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"mma", "sync", "aligned", "popc"});
-    // The layouts matter to the loads only.
-    for (u32 k = 1; k < opcode.count(); ++k)
-        if (opcode.peek(k) == "row" || opcode.peek(k) == "col") opcode.take(k);
+    take_layouts(opcode);  // They matter to the loads only.
     exec::MatrixProduct& plan = b.kernel().products.emplace_back();
     if (opcode.take("xor")) plan.bits = exec::BitProduct::exclusive_or;
     if (opcode.take("and")) plan.bits = exec::BitProduct::conjunction;
     plan.saturates = opcode.take("satfinite");
-    plan.rounding = take_rounding(opcode);
+    plan.rounding = static_cast<u8>(take_rounding(opcode));
     const auto sizes = take_sizes(opcode);
     if (!sizes) return b.refuse();
     // d.c for halves, otherwise d.a.b.c.
-    std::vector<Element> types;
-    for (u32 k = 1; k < opcode.count(); ++k) {
-        const auto element = element_named(opcode.peek(k));
-        if (!element) continue;
-        types.push_back(*element);
-        opcode.take(k);
-    }
+    const std::vector<Element> types = take_elements(opcode);
     if (types.size() != 2 && types.size() != 4) return b.refuse();
     const bool halves = types.size() == 2;
     const Element left = halves ? Element::f16 : types[1];
@@ -108,7 +88,7 @@ void multiply_fragments(Builder& b) {
 }  // namespace
 
 void warp_matrices(Builder& b) {
-    const std::string_view what = b.opcode().peek(1);
+    const Word what = b.opcode().peek(1);
     if (what == "mma") return multiply_fragments(b);
     move_fragment(b, what == "store");
 }

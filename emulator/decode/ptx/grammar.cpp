@@ -3,6 +3,7 @@
 #include "emulator/decode/ptx/grammar_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <mutex>
 #include <shared_mutex>

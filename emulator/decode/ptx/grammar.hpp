@@ -30,9 +30,7 @@
 
 #include <lode/base/arch.hpp>
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

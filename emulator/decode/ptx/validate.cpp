@@ -1,7 +1,6 @@
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 namespace lode::emulator::ptx {

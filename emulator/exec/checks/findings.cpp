@@ -31,8 +31,9 @@ EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
         for (const Op& op : code.ops) {
             if (op.cache == 0 || site_of(op.cache) != site) continue;
             const ptx::Instruction& at = code.instruction(&op);
-            const bool only_reads = at.opcode.starts_with("ld");
-            const bool only_writes = at.opcode.starts_with("st.");
+            const bool only_reads =
+                at.traits.action == ptx::Action::load || at.reading->name() == "ldmatrix";
+            const bool only_writes = at.reading->name() == "st";
             if (wrote ? only_reads : only_writes) continue;
             std::string text = source_place(*launch.module, code, at);
             if (text.empty()) text = fmt::format("PTX line {}", at.line);
