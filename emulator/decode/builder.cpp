@@ -2,7 +2,6 @@
 #include "emulator/decode/builder.hpp"
 
 #include "emulator/decode/provenance.hpp"
-#include "emulator/isa/control.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
@@ -43,9 +42,9 @@ std::span<const ptx::Operand> Builder::list(const ptx::Operand& operand) const {
     return function_.elements_of(operand);
 }
 
-Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
+Op& Builder::emit(Operation operation, std::initializer_list<Slot> slots) {
     Op op;
-    op.run = handler;
+    op.operation = operation;
     std::ranges::copy(slots, op.r);
     code_.ops.push_back(op);
     code_.origin.push_back(instruction_ == &no_instruction ? 0 : position());
@@ -66,8 +65,8 @@ bool Builder::may_load_padding() const {
     return !padding_loads_.empty() && padding_loads_[position()];
 }
 
-Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
-    Op& op = emit(handler, slots);
+Op& Builder::emit_access(Operation operation, std::initializer_list<Slot> slots) {
+    Op& op = emit(operation, slots);
     op.cache = kernel().bounds++;
     u32& parameter = kernel().access_parameters.emplace_back(no_parameter_offset);
     const Word name = opcode_.name();
@@ -85,20 +84,20 @@ Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
 void Builder::emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags) {
     const OpRow* const row = find_op(key);
     if (row == nullptr) return refuse();
-    emit(row->run, slots).flags = flags;
+    emit(row->operation(), slots).flags = flags;
 }
 
-void Builder::emit_branch(Handler handler, Slot condition, u32 instruction) {
+void Builder::emit_branch(Operation operation, Slot condition, u32 instruction) {
     branches_.ops.emplace_back(static_cast<u32>(code_.ops.size()), instruction);
-    emit(handler, {condition});
+    emit(operation, {condition});
 }
 
 bool Builder::join_branch(Slot condition, bool negated, u32 instruction) {
     const u32 at = position();
-    if (comparison_.with_branch == nullptr || comparison_.end != code_.ops.size()) return false;
+    if (code_.ops.empty() || comparison_.end != code_.ops.size()) return false;
     Op& op = code_.ops.back();
     if (op.r[0] != condition || code_.origin.back() + 1 != at || graph_.is_label(at)) return false;
-    op.run = comparison_.with_branch;
+    op.operation = comparison_.with_branch;
     op.flags = negated ? 1 : 0;
     branches_.ops.emplace_back(static_cast<u32>(code_.ops.size() - 1), instruction);
     joined_.push_back(at);
@@ -109,7 +108,7 @@ void Builder::emit_branch_table(Slot index, std::span<const u32> instructions) {
     std::vector<const Op*>& table = code_.jump_tables.emplace_back(instructions.size());
     for (std::size_t k = 0; k < instructions.size(); ++k)
         branches_.tables.emplace_back(&table[k], instructions[k]);
-    emit(&exec::branch_indexed, {index}).table = &table;
+    emit(Operation::branch_indexed, {index}).table = &table;
 }
 
 void Builder::refuse(std::string_view why) {

@@ -40,7 +40,7 @@ struct UnresolvedBranches {
 /// const Destination to = b.destination(b.operand(0), 'w');
 /// const Slot state = b.source(b.operand(1), 'd');
 /// if (b.refused()) return;
-/// b.emit(&exec::mbarrier_pending_count, {to.slot, state});
+/// b.emit(Operation::mbarrier_pending_count, {to.slot, state});
 /// b.write_back(to);
 /// }
 ///
@@ -88,7 +88,7 @@ public:
     Slot temporary(char letter) { return frame_.temporary(letter); }
 
     // Ops. The reference is valid until the next op is emitted.
-    Op& emit(Handler handler, std::initializer_list<Slot> slots);
+    Op& emit(Operation operation, std::initializer_list<Slot> slots);
     /// The shared variables that registers' addresses come from.
     void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
     /// The registers through which memory is copied; none without the check for unwritten memory.
@@ -118,12 +118,12 @@ public:
     [[nodiscard]] bool is_unneeded() const;
     /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
     /// shared variable or the parameter of its address.
-    Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
+    Op& emit_access(Operation operation, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
-    void emit_branch(Handler handler, Slot condition, u32 instruction);
+    void emit_branch(Operation operation, Slot condition, u32 instruction);
     /// Says that the last op is a comparison, and which row makes it one with a branch after it.
-    void set_last_comparison(Handler with_branch) {
+    void set_last_comparison(Operation with_branch) {
         comparison_ = {static_cast<u32>(code_.ops.size()), with_branch};
     }
     /// Makes the comparison before a branch on its predicate one op with it, if nothing can come
@@ -173,7 +173,7 @@ private:
     Indexing indexing_;
     struct {
         u32 end = 0;  ///< The number of ops once it was emitted.
-        Handler with_branch = nullptr;
+        Operation with_branch{};
     } comparison_;
     std::vector<u32> joined_;
 };

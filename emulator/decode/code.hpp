@@ -75,6 +75,7 @@ inline constexpr u32 no_parameter_offset = ~u32{0};
 struct Kernel {
     KernelInfo info;
     std::optional<Refusal> refusal;
+    bool is_bound = false;   ///< Its ops have handlers; ModuleParts::mutex guards this.
     std::deque<Code> codes;  ///< The entry comes first.
     std::deque<CallSite> calls;
     std::unordered_map<u32, const Code*> by_function;  ///< By function index in the PTX module.

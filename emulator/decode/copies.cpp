@@ -226,12 +226,12 @@ void note_copies(Builder& b) {
     if (is_copy(function, one)) {
         if (!b.is_copied(operands[0])) return;
         const Slot from = b.is_copied(operands[1]) ? b.frame().reg(operands[1].index) : no_slot;
-        b.emit(&exec::copy_marks, {b.frame().reg(operands[0].index), from});
+        b.emit(Operation::copy_marks, {b.frame().reg(operands[0].index), from});
         return;
     }
     for (const Operand& result : function.results_of(one)) {
         for (const Operand& to : b.list(result))
-            if (b.is_copied(to)) b.emit(&exec::copy_marks, {b.frame().reg(to.index), no_slot});
+            if (b.is_copied(to)) b.emit(Operation::copy_marks, {b.frame().reg(to.index), no_slot});
     }
 }
 

@@ -10,9 +10,6 @@
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
 #include "emulator/decode/waits.hpp"
-#include "emulator/isa/control.hpp"
-#include "emulator/isa/regions.hpp"
-#include "emulator/isa/stack.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -86,7 +83,7 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
     const bool skipped = instruction.guard >= 0 && opcode.name() != "bra";
     const auto skip = static_cast<u32>(code_.ops.size());
     if (skipped) {
-        builder_.emit(instruction.guard_negated ? &exec::branch_if : &exec::branch_unless,
+        builder_.emit(instruction.guard_negated ? Operation::branch_if : Operation::branch_unless,
                       {builder_.frame().reg(static_cast<u32>(instruction.guard))});
     }
     if (builder_.notes_copies()) note_copies(builder_);
@@ -108,7 +105,7 @@ void FunctionDecoder::decode_body() {
         return name == "alloca" || name == "stacksave" || name == "stackrestore";
     };
     if (std::ranges::any_of(instructions, uses_stack))
-        builder_.emit(&exec::stack_reset, {builder_.frame().allocated()});
+        builder_.emit(Operation::stack_reset, {builder_.frame().allocated()});
     for (const ptx::Instruction& instruction : instructions) {
         if (builder_.refused()) return;
         first_op_.push_back(static_cast<u32>(code_.ops.size()));
@@ -121,7 +118,7 @@ void FunctionDecoder::decode_body() {
         builder_.begin(instructions.back());
         store_register_results(builder_);
     }
-    builder_.emit(&exec::return_from, {});
+    builder_.emit(Operation::return_from, {});
 }
 
 // A branch that is part of the comparison before it is counted with that. Any other instruction
@@ -195,7 +192,6 @@ std::optional<Refusal> FunctionDecoder::run() {
     count_instructions();
     resolve_branches();
     builder_.frame().finish(code_);
-    code_.regions = exec::find_regions(code_);
     return std::nullopt;
 }
 

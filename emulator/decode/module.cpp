@@ -180,14 +180,19 @@ const Global* ModuleParts::variable_at(u64 address) const noexcept {
     return near != nullptr && address - near->address < near->bytes ? near : nullptr;
 }
 
-const Kernel* ModuleParts::kernel(std::string_view name) const {
+const Kernel* ModuleParts::kernel(std::string_view name, void (*bind)(Kernel&)) const {
     const std::lock_guard lock(mutex);
-    if (const auto known = kernels.find(name); known != kernels.end()) return known->second.get();
-    const auto found = functions.find(name);
-    if (found == functions.end()) return nullptr;
-    const ptx::Function& function = ast.functions[found->second];
-    if (!function.entry || !function.defined) return nullptr;
-    return (kernels[function.name] = decode::decode_kernel(*this, found->second)).get();
+    auto known = kernels.find(name);
+    if (known == kernels.end()) {
+        const auto found = functions.find(name);
+        if (found == functions.end()) return nullptr;
+        const ptx::Function& function = ast.functions[found->second];
+        if (!function.entry || !function.defined) return nullptr;
+        known = kernels.emplace(function.name, decode::decode_kernel(*this, found->second)).first;
+    }
+    Kernel& kernel = *known->second;
+    if (bind != nullptr && !std::exchange(kernel.is_bound, true)) bind(kernel);
+    return &kernel;
 }
 
 LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, int cc_minor,

@@ -39,8 +39,10 @@ struct ModuleParts {
     [[nodiscard]] const Global* variable_at(u64 address) const noexcept;
     /// Like variable_at(), or the variable just below when the address is between variables.
     [[nodiscard]] const Global* variable_near(u64 address) const noexcept;
-    /// The kernel, decoded on first use; nullptr if there is none.
-    [[nodiscard]] const Kernel* kernel(std::string_view name) const;
+    /// The kernel, decoded on first use; nullptr if there is none. `bind` gives its ops what runs
+    /// them: it is called once, before the first kernel is returned to a caller that has it.
+    [[nodiscard]] const Kernel* kernel(std::string_view name,
+                                       void (*bind)(Kernel&) = nullptr) const;
 };
 
 /// The source line of an instruction, then those of the calls that inlined it; empty without line

@@ -1,7 +1,6 @@
 // Operands: slots for registers, numbers and addresses, with conversions between sizes.
 #include "emulator/decode/builder.hpp"
 #include "emulator/decode/limits.hpp"
-#include "emulator/isa/control.hpp"
 #include "emulator/isa/half.hpp"
 
 #include <string>
@@ -123,7 +122,7 @@ Slot Builder::address(const ptx::Operand& operand, char letter) {
     if (operand.kind == OperandKind::variable &&
         function_.variables[operand.index].space == ptx::Space::local) {
         const Slot made = temporary('d');
-        emit(&exec::local_address, {made}).imm = frame_.local(operand.index) + operand.bits;
+        emit(Operation::local_address, {made}).imm = frame_.local(operand.index) + operand.bits;
         return converted(made, 'd', letter, false);
     }
     refuse("with the address of '" + std::string(operand.name) + "'");

@@ -59,7 +59,7 @@ void note_product_registers(Builder& b, const std::vector<bool>& registers) {
     if (made.reads.empty() && made.writes.empty()) return;
     made.copies = is_move(instruction);
     const exec::ProductRegisters& kept = b.kernel().product_registers.emplace_back(std::move(made));
-    b.emit(&exec::note_product_registers, {}).table = &kept;
+    b.emit(Operation::note_product_registers, {}).table = &kept;
 }
 
 }  // namespace lode::emulator::decode

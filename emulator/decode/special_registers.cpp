@@ -1,6 +1,5 @@
 // Special registers: most are slots that the launch or the warp fills, or constants.
 #include "emulator/decode/builder.hpp"
-#include "emulator/isa/control.hpp"
 
 #include <algorithm>
 #include <string>
@@ -93,11 +92,11 @@ Slot Builder::special_register(std::string_view name, char letter) {
     const bool wide = name == "%clock64" || name == "%globaltimer";
     const Slot made = temporary(wide ? 'd' : 'w');
     if (name == "%clock64") {
-        emit(&exec::read_clock64, {made});
+        emit(Operation::read_clock64, {made});
     } else if (name == "%globaltimer") {
-        emit(&exec::read_globaltimer, {made});
+        emit(Operation::read_globaltimer, {made});
     } else if (name == "%clock" || name == "%globaltimer_lo") {
-        emit(&exec::read_clock32, {made});
+        emit(Operation::read_clock32, {made});
     } else if (name == "%clock_hi" || name == "%globaltimer_hi") {
         return constant(0, bytes_of_letter(letter));
     } else {

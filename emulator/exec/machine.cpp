@@ -4,6 +4,7 @@
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/compiled/region.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -248,12 +249,22 @@ std::vector<u64> shuffled_numbers(u64 count, u64 seed) {
     return order;
 }
 
+/// Gives the ops of a decoded kernel their handlers.
+void bind(Kernel& kernel) {
+    if (kernel.refusal) return;  // It never runs.
+    for (Code& code : kernel.codes) {
+        for (Op& op : code.ops)
+            op.run = handler_of(op.operation);
+        code.regions = find_regions(code);
+    }
+}
+
 }  // namespace
 
 LaunchOutcome Machine::launch(const Module& module, std::string_view name, const LaunchShape& shape,
                               std::span<const std::byte> parameters, const LaunchOptions& options) {
     const ModuleParts& parts = module.body();
-    const Kernel* const kernel = parts.kernel(name);
+    const Kernel* const kernel = parts.kernel(name, &bind);
     if (kernel == nullptr) {
         return refused(Fault::invalid_value, fmt::format("The module has no kernel {}.", name));
     }

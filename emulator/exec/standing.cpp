@@ -31,7 +31,7 @@ std::string missing_lanes(const Warp& warp, const ConvergenceGroup& group) {
 
 /// For an allocation that finds no room, or waits for that of the other block of the pair.
 std::string missing_columns(const Block& block, const ConvergenceGroup& group) {
-    if (group.pc->run != &allocate_tensor_memory)
+    if (group.pc->operation != Operation::allocate_tensor_memory)
         return "waits for the other block of its pair to allocate tensor memory";
     WarpContext view;
     view.area[0] = group.frame->registers;

@@ -93,13 +93,13 @@ void resolve_sync(Warp& warp, bool race) {
         if (a.state != GroupState::at_sync) continue;
         // Convergence groups at the same op form one group; those at bar.warp.sync meet at any
         // instance.
-        const bool anywhere = a.pc->run == &warp_barrier;
+        const bool anywhere = a.pc->operation == Operation::warp_barrier;
         u32 meeting = a.mask;
         for (u32 m = 0; m < warp.count; ++m) {
             const ConvergenceGroup& b = warp.groups[m];
             if (m == k || b.state != GroupState::at_sync) continue;
             const bool same = b.pc == a.pc && b.frame == a.frame;
-            if (same || (anywhere && b.pc->run == &warp_barrier)) meeting |= b.mask;
+            if (same || (anywhere && b.pc->operation == Operation::warp_barrier)) meeting |= b.mask;
         }
         // The register with the member mask is read from the group's own frame.
         WarpContext view;
@@ -129,7 +129,8 @@ void resolve_sync(Warp& warp, bool race) {
     if (met != 0) order_warp(warp, met, met_members);
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
-        if (a.state == GroupState::runnable && a.barrier == 1 && a.pc->run == &warp_barrier) {
+        if (a.state == GroupState::runnable && a.barrier == 1 &&
+            a.pc->operation == Operation::warp_barrier) {
             ++a.pc;
             a.barrier = 0;
         }

@@ -1,6 +1,7 @@
 // WarpContext: the state that handlers access; the state of warps, blocks and frames.
 #pragma once
 
+#include "emulator/exec/handlers.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/isa/op.hpp"
 #include "emulator/memory/window.hpp"

@@ -1,7 +1,7 @@
 // Memory ops.
 #pragma once
 
-#include "emulator/isa/op.hpp"
+#include "emulator/isa/operation.hpp"
 
 namespace lode::emulator::exec {
 
@@ -11,13 +11,9 @@ inline constexpr u32 variable_operand = 7;
 /// In Op::flags: a bit for each register that memory is copied through. Only set for the check for
 /// unwritten memory.
 inline constexpr u16 access_copies = 15;
-/// In Op::flags: the indices of indexed_handler() are signed.
+/// In Op::flags: the indices are signed.
 inline constexpr u16 access_signed_index = 16;
 inline constexpr u32 access_sign_shift = 4;
-
-/// The unwritten bytes of the register r[0] are those of r[1]; none if that is no_slot. For
-/// registers that memory is copied through.
-const Op* copy_marks(WarpContext& c, const Op* op);
 
 /// In Op::flags: the load may be of padding. Only set for the check for unwritten memory.
 inline constexpr u16 access_padding = 32;
@@ -30,16 +26,44 @@ inline constexpr u32 most_marked = 2;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
-/// r[0] = the generic address of the lane's own local memory at r[1], 64 bits each.
-const Op* generic_local_address(WarpContext& c, const Op* op);
+/// What addresses are made of.
+enum class AddressForm : u8 {
+    wide,    ///< A row of 64-bit addresses.
+    narrow,  ///< A row of 32-bit addresses, of shared or local memory.
+    index,   ///< A row of 32-bit indices, a base and a scale; for global and shared memory.
+};
 
-/// The handler of a load or store of `parts` elements of `bytes` each; nullptr if there is none.
-/// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
-Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
-
-/// The handler of an access to global or shared memory, with addresses made of an index: r[parts]
-/// is a row of 32-bit indices.
-Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts);
+/// A load or store of `parts` elements of `bytes` each: r[0 … parts) data, r[parts] addresses, imm
+/// the offset.
+struct MemoryAccess {
+    MemorySpace space = MemorySpace::global;
+    AddressForm form = AddressForm::wide;
+    bool stores = false;
+    u32 bytes = 0;
+    u32 parts = 0;
+};
+constexpr bool exists(const MemoryAccess& access) noexcept {
+    const bool is_indexed = access.form == AddressForm::index;
+    if (access.bytes == 16 && (access.parts != 1 || is_indexed)) return false;
+    if (is_indexed)
+        return access.space == MemorySpace::global || access.space == MemorySpace::shared;
+    return access.space != MemorySpace::parameter || !access.stores;
+}
+/// The operation of an access that exists, and the access of such an operation.
+constexpr Operation operation_of(const MemoryAccess& access) noexcept {
+    return static_cast<Operation>(static_cast<u32>(Operation::first_access) |
+                                  static_cast<u32>(access.space) |
+                                  static_cast<u32>(access.form) << 4 | u32{access.stores} << 7 |
+                                  access.bytes << 8 | access.parts << 13);
+}
+constexpr MemoryAccess access_of(Operation operation) noexcept {
+    const auto bits = static_cast<u32>(operation);
+    return {.space = static_cast<MemorySpace>(bits & 15),
+            .form = static_cast<AddressForm>(bits >> 4 & 7),
+            .stores = (bits >> 7 & 1) != 0,
+            .bytes = bits >> 8 & 31,
+            .parts = bits >> 13 & 7};
+}
 /// The base, a slot whose 64-bit values are the same in every lane.
 inline constexpr u32 index_base_operand = 5;
 /// The scale itself.

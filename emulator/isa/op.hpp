@@ -31,6 +31,7 @@ struct WarpContext;
 }
 using exec::WarpContext;
 struct Op;
+enum class Operation : u32;
 
 /// Runs one op on the lanes of WarpContext::mask and returns the next op, usually op + 1. `leave`
 /// returns the warp to the scheduler, which finds the reason in the WarpContext.
@@ -58,7 +59,7 @@ constexpr Slot slot(Area area, u32 offset) noexcept {
 inline constexpr Slot no_slot = ~u32{0};
 
 struct Op {
-    Handler run = nullptr;
+    Handler run = nullptr;  ///< Unset until exec binds the kernel.
     /// Destinations, then sources; the handler knows how many of each.
     Slot r[8] = {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot};
     union {
@@ -67,8 +68,9 @@ struct Op {
         const void* table;
     };
     u32 cache = 0;  ///< Index of a memory op's pair of cached bounds.
-    u16 flags = 0;  ///< The meaning depends on the handler.
+    u16 flags = 0;  ///< The meaning depends on the operation.
     u16 flags2 = 0;
+    Operation operation{};
     u32 instructions = 0;  ///< PTX instructions that are complete once this op has run.
 };
 static_assert(sizeof(Op) == 64);

@@ -1,7 +1,9 @@
-// The operation table: each row has keys, a handler and the sizes of its operands.
+// The operation table: each row has keys and the sizes of its operands. exec has a handler for each
+// row, from the same files: rows/*.def.
 #pragma once
 
-#include "emulator/isa/op.hpp"
+#include "emulator/isa/operation.hpp"
+#include "emulator/isa/set.hpp"
 
 #include <span>
 #include <string_view>
@@ -13,8 +15,12 @@ namespace lode::emulator {
 /// predicate.
 struct OpRow {
     std::string_view keys;
-    Handler run;
     char operands[8];
+    Action action = Action::call;
+    char type = 0;  ///< Of the first source: u, s or f; 0 if the row doesn't say.
+    exec::Comparison comparison = exec::Comparison::eq;  ///< Of setp.
+
+    [[nodiscard]] Operation operation() const noexcept;
 };
 
 /// The bytes per lane for a letter of OpRow::operands; 0 for a predicate.
@@ -50,6 +56,11 @@ constexpr char letter_of_bytes(u32 bytes) noexcept {
     }
 }
 
+/// All rows, and the index of an operation's row.
+std::span<const OpRow> op_rows() noexcept;
+constexpr u32 row_index(Operation operation) noexcept {
+    return static_cast<u32>(operation) - static_cast<u32>(Operation::first_row);
+}
 /// The row of a canonical opcode, or nullptr. Thread-safe.
 const OpRow* find_op(std::string_view key);
 

@@ -117,21 +117,12 @@ struct MatrixProduct {
     std::vector<u16> metadata_places;
     BlockScales scales;
 };
-/// table: MatrixProduct
-const Op* matrix_product(WarpContext& c, const Op* op);
 
 /// r[0 … 3] registers, r[4] addresses, imm the offset. flags: the number of matrices, + the bits
 /// below; flags2: as for mbarriers.
 inline constexpr u16 matrix_transposed = 16;
 inline constexpr u16 matrix_of_6_bits = 32;  ///< A row has 16 elements, which become bytes.
 inline constexpr u16 matrix_of_4_bits = 64;
-const Op* load_matrices(WarpContext& c, const Op* op);
-const Op* store_matrices(WarpContext& c, const Op* op);
-/// The same for transposed matrices of bytes: 16 by 16, two registers each, and 16 by 8.
-const Op* load_byte_matrices(WarpContext& c, const Op* op);
-const Op* store_byte_matrices(WarpContext& c, const Op* op);
-/// r[0] = the transpose of the 8 by 8 matrix r[1].
-const Op* transpose_matrix(WarpContext& c, const Op* op);
 
 /// wgmma.mma_async by one of four warps, which has 16 of the 64 rows. The copies and products of a
 /// warp are complete when its op ends.
@@ -142,21 +133,12 @@ struct WarpgroupProduct {
     /// Whether the rows of the left matrix, or the columns of the right one, are consecutive.
     bool a_by_columns = false, b_by_rows = false;
 };
-/// r[0] the descriptor of a, or no_slot; r[1] that of b; r[2] whether there is a summand; table:
-/// WarpgroupProduct
-const Op* warpgroup_product(WarpContext& c, const Op* op);
-/// wgmma.fence, commit_group and wait_group; imm: the groups that may be pending.
-const Op* warpgroup_fence(WarpContext& c, const Op* op);
-const Op* warpgroup_commit(WarpContext& c, const Op* op);
-const Op* warpgroup_wait(WarpContext& c, const Op* op);
 
 /// The registers of warpgroups' products, or copies of them, that another instruction accesses.
 struct ProductRegisters {
     std::vector<Slot> reads, writes;
     bool copies = false;  ///< mov: the results are what is read, under other names.
 };
-/// For the race check; table: ProductRegisters
-const Op* note_product_registers(WarpContext& c, const Op* op);
 
 /// A matrix in memory and in a fragment, for wmma.load and wmma.store. `lines` lines of `length`
 /// elements each; the elements of a line are consecutive in memory.
@@ -166,8 +148,5 @@ struct FragmentMove {
     u32 lines = 0, length = 0;
     bool by_columns = false;  ///< A line is a column.
 };
-/// r[4] the address, r[5] elements from line to line; flags2: as for mbarriers; table: FragmentMove
-const Op* load_fragment(WarpContext& c, const Op* op);
-const Op* store_fragment(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

@@ -6,11 +6,6 @@
 
 namespace lode::emulator::exec {
 
-/// Carries the coordinates of the tensor op that follows it, in r[0] to r[4], and in r[5] to r[7]
-/// the offsets of im2col, or the halo and the offset of its wide modes; no_slot where there is
-/// none.
-const Op* tensor_operands(WarpContext& c, const Op* op);
-
 /// What a tensor copy does.
 enum class TensorCopy : u16 { load, store, reduce, prefetch };
 inline constexpr u16 tensor_copy_mask = 3;
@@ -23,11 +18,6 @@ inline constexpr u16 tensor_mode_shift = 8;  ///< Where a TensorMode is; with te
 constexpr TensorMode tensor_mode(u16 flags) noexcept {
     return static_cast<TensorMode>(flags >> tensor_mode_shift);
 }
-
-/// cp.async.bulk.tensor and similar instructions: r[1] map (generic), r[2] shared address, r[3]
-/// mbarrier, r[4] mask of the blocks that receive a copy; the last two may be no_slot. flags: as
-/// above; flags2: for a reduction, the AtomicOp. The op before it is tensor_operands.
-const Op* copy_tensor(WarpContext& c, const Op* op);
 
 enum class TensorField : u16 {
     global_address,
@@ -42,11 +32,5 @@ enum class TensorField : u16 {
     swizzle_atomicity,
     fill_mode
 };
-/// tensormap.replace: r[1] address, r[2] the 64-bit value; imm: the offset; flags: a TensorField;
-/// flags2: the window as for atomics, and above 8 bits the ordinal.
-const Op* replace_tensor_field(WarpContext& c, const Op* op);
-
-/// tensormap.cp_fenceproxy: r[1] to, r[2] from, 128 bytes.
-const Op* copy_tensor_map(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

@@ -8,15 +8,6 @@
 
 namespace lode::emulator::exec {
 
-/// r[1] the 64-bit shared address that receives the address, r[2] the number of columns; flags: 1
-/// for a pair of blocks.
-const Op* allocate_tensor_memory(WarpContext& c, const Op* op);
-/// Waits until the other block of a pair has made as many allocations.
-const Op* await_pair_allocation(WarpContext& c, const Op* op);
-/// r[1] address, r[2] the number of columns.
-const Op* free_tensor_memory(WarpContext& c, const Op* op);
-const Op* relinquish_tensor_memory(WarpContext& c, const Op* op);
-
 /// What tcgen05.ld.red makes of the registers of a lane.
 enum class TensorReduction : u8 { none, u32_min, u32_max, s32_min, s32_max, f32_min, f32_max };
 
@@ -32,9 +23,6 @@ struct TensorRegisters {
     bool of_magnitudes = false, keeps_nan = false;
     Slot reduced = no_slot;
 };
-/// r[1] address; table: TensorRegisters
-const Op* load_tensor_memory(WarpContext& c, const Op* op);
-const Op* store_tensor_memory(WarpContext& c, const Op* op);
 
 /// How tcgen05.cp places the rows of a matrix in lanes: row r is in lane r % group + r / group *
 /// step, and again `copies` - 1 times, `distance` lanes on.
@@ -54,12 +42,6 @@ inline constexpr TensorRows tensor_rows[] = {{128, 2},
 inline constexpr u16 tensor_copy_of_6_bits = 16;
 inline constexpr u16 tensor_copy_of_4_bits = 32;
 inline constexpr u16 tensor_copy_by_pair = 64;
-const Op* copy_to_tensor_memory(WarpContext& c, const Op* op);
-/// r[1] address; flags: 1 for a pair of blocks.
-const Op* shift_tensor_memory(WarpContext& c, const Op* op);
-
-/// tcgen05.commit to several blocks: r[1] 64-bit address, r[2] mask of blocks.
-const Op* arrive_at_blocks(WarpContext& c, const Op* op);
 
 enum class TensorKind : u8 { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
 
@@ -78,7 +60,5 @@ struct TensorProduct {
     Slot zero_columns = no_slot;
     std::vector<Slot> disabled;  ///< Masks of lanes that keep their values.
 };
-/// table: TensorProduct
-const Op* tensor_product(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

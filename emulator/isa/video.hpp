@@ -13,9 +13,6 @@ struct SimdPlan {
     std::array<u8, 4> a{}, b{};  ///< By part of the result: the part of a, or after those, of b.
 };
 static_assert(sizeof(SimdPlan) == 8);
-/// r[0] d, r[1] a, r[2] b, r[3] c. flags: Video + the bits below; flags2: a bit for each part that
-/// is written, + 16 * the comparison of vset (eq ne lt le gt ge).
-const Op* video_simd(WarpContext& c, const Op* op);
 inline constexpr u16 video_halves = 8;
 inline constexpr u16 video_signed_a = 16;
 inline constexpr u16 video_signed_b = 32;
@@ -37,7 +34,5 @@ struct VideoPlan {
 static_assert(sizeof(VideoPlan) == 8);
 inline constexpr u8 plan_signed_a = 2, plan_signed_b = 4, plan_wrap = 16, plan_plus_one = 32,
                     plan_negate_product = 64, plan_negate_c = 128;
-/// r[0] d, r[1] a, r[2] b, r[3] c if there is one.
-const Op* video_scalar(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

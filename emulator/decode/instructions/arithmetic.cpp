@@ -27,7 +27,7 @@ void carry_arithmetic(Builder& b) {
         slots[k] = b.source(b.operand(k), letters[k]);
     slots[letters.size() - 1] = b.frame().carry();
     if (b.refused()) return;
-    b.emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    b.emit(row->operation(), {slots[0], slots[1], slots[2], slots[3], slots[4]});
     b.write_back(to);
 }
 

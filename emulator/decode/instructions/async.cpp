@@ -18,9 +18,9 @@ constexpr u16 bulk_prefetch = 4;
 constexpr u16 test_parity = 1;
 constexpr u16 test_may_suspend = 2;
 
-Op& emit_mbarrier(Builder& b, Handler handler, Slot result, const LaneAddresses& address,
+Op& emit_mbarrier(Builder& b, Operation operation, Slot result, const LaneAddresses& address,
                   Slot value) {
-    Op& op = b.emit_access(handler, {result, address.slot, value});
+    Op& op = b.emit_access(operation, {result, address.slot, value});
     op.flags2 = address.window_flags;
     op.imm = address.offset;
     return op;
@@ -33,7 +33,7 @@ void copy_group(Builder& b, bool bulk, bool waits, bool all) {
     u16 flags = bulk ? 1 : 0;
     if (b.opcode().take("read")) flags |= 2;
     const u64 left = all ? exec::wait_for_all : waits ? b.operand(0).bits : 0;
-    Op& op = b.emit(waits ? &exec::copy_wait : &exec::copy_commit, {});
+    Op& op = b.emit(waits ? Operation::copy_wait : Operation::copy_commit, {});
     op.flags = flags;
     op.imm = left;
 }
@@ -41,12 +41,13 @@ void copy_group(Builder& b, bool bulk, bool waits, bool all) {
 void copy_arrive(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"arrive", "b64"});
-    b.emit(&exec::copy_wait, {}).imm = exec::wait_for_all;
+    b.emit(Operation::copy_wait, {}).imm = exec::wait_for_all;
     const bool shared = take_space(opcode) == exec::MemorySpace::shared;
     if (!opcode.take("noinc")) return;
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
     if (b.refused()) return;
-    emit_mbarrier(b, &exec::mbarrier_arrive, no_slot, address, no_slot).flags = exec::arrive_once;
+    emit_mbarrier(b, Operation::mbarrier_arrive, no_slot, address, no_slot).flags =
+        exec::arrive_once;
 }
 
 // One-dimensional cp.async.bulk.
@@ -61,7 +62,8 @@ void copy_bulk(Builder& b) {
         const Slot from = whole_addresses(b, b.operand(0));
         const Slot size = b.source(b.operand(1), 'w');
         if (b.refused()) return;
-        b.emit_access(&exec::copy_bulk, {no_slot, from, from, size, no_slot}).flags = bulk_prefetch;
+        b.emit_access(Operation::copy_bulk, {no_slot, from, from, size, no_slot}).flags =
+            bulk_prefetch;
         return;
     }
     // cp{.reduce}.async.bulk.<destination>.<source>…{.operation.type} [to], [from], size
@@ -90,7 +92,7 @@ void copy_bulk(Builder& b) {
     const Slot blocks = to_many ? b.source(b.operand(4), 'h') : no_slot;
     const Slot bytes = masks ? b.source(b.operand(b.operand_count() - 1), 'h') : no_slot;
     if (b.refused()) return;
-    Op& op = b.emit_access(&exec::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes});
+    Op& op = b.emit_access(Operation::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes});
     op.flags = flags;
     op.flags2 = reduction;
 }
@@ -129,7 +131,7 @@ void copy_async(Builder& b) {
         }
     }
     if (b.refused()) return;
-    b.emit_access(&exec::copy_async, {no_slot, to, from, wanted, ignored}).flags =
+    b.emit_access(Operation::copy_async, {no_slot, to, from, wanted, ignored}).flags =
         static_cast<u16>(bytes);
 }
 
@@ -140,7 +142,7 @@ void mbarrier_wait(Builder& b, Word what, bool shared) {
     const Slot value = b.source(b.operand(2), parity ? 'w' : 'd');
     const Destination to = b.destination(b.operand(0), 'p');
     if (b.refused()) return;
-    emit_mbarrier(b, &exec::mbarrier_test, to.slot, address, value).flags =
+    emit_mbarrier(b, Operation::mbarrier_test, to.slot, address, value).flags =
         static_cast<u16>((parity ? test_parity : 0) | (what == "try_wait" ? test_may_suspend : 0));
     b.write_back(to);
 }
@@ -161,7 +163,7 @@ void mbarrier_arrive(Builder& b, Word what, bool shared) {
     const bool wanted = has_result && b.operand(0).kind != OperandKind::sink;
     const Destination to = wanted ? b.destination(b.operand(0), 'd') : Destination{};
     if (b.refused()) return;
-    emit_mbarrier(b, &exec::mbarrier_arrive, to.slot, address, value).flags = flags;
+    emit_mbarrier(b, Operation::mbarrier_arrive, to.slot, address, value).flags = flags;
     b.write_back(to);
 }
 
@@ -179,15 +181,15 @@ void mbarrier(Builder& b) {
         const Destination to = b.destination(b.operand(0), 'w');
         const Slot state = b.source(b.operand(1), 'd');
         if (b.refused()) return;
-        b.emit(&exec::mbarrier_pending_count, {to.slot, state});
+        b.emit(Operation::mbarrier_pending_count, {to.slot, state});
         return b.write_back(to);
     }
     if (what != "init" && what != "inval") return b.refuse();
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
     const Slot count = what == "init" ? b.source(b.operand(1), 'w') : no_slot;
     if (b.refused()) return;
-    emit_mbarrier(b, what == "init" ? &exec::mbarrier_init : &exec::mbarrier_invalidate, no_slot,
-                  address, count);
+    emit_mbarrier(b, what == "init" ? Operation::mbarrier_init : Operation::mbarrier_invalidate,
+                  no_slot, address, count);
 }
 
 constexpr OpcodeDecoder async_decoders[] = {{"cp", copy_async}, {"mbarrier", mbarrier}};

@@ -85,7 +85,7 @@ void atomic(Builder& b) {
             has_result && results[k].kind != OperandKind::sink && b.uses_of(results[k]) != 0;
         const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
         if (b.refused()) return;
-        Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});
+        Op& op = b.emit_access(exec::operation_of(*type), {to.slot, address.slot, value, swap});
         op.flags = static_cast<u16>(*what);
         op.flags2 = flags2 | order;
         if (*what == exec::AtomicOp::exch && !wanted) op.flags2 |= exec::atomic_overwrites;

@@ -1,6 +1,5 @@
 // Calls: the callee, and the rows of the caller's frame that hold arguments and results.
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/isa/control.hpp"
 
 namespace lode::emulator::decode {
 
@@ -28,7 +27,7 @@ void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, S
         b.refuse("with this kind of argument");
     }
     if (b.refused()) return;
-    b.emit(&exec::store_row, {value, row}).flags = static_cast<u16>(bytes);
+    b.emit(Operation::store_row, {value, row}).flags = static_cast<u16>(bytes);
 }
 
 /// The size of an argument or result that isn't a variable. Refuses it if the size is unknown.
@@ -122,17 +121,17 @@ Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& beh
 }
 
 void emit_call(Builder& b, CallSite site, const ptx::Operand& target, const Callee& callee) {
-    Handler handler = &exec::call_direct;
+    Operation operation = Operation::call_direct;
     if (!callee.is_direct) {
-        handler = &exec::call_indirect;
+        operation = Operation::call_indirect;
         site.target = b.register_source(target.index, 'd');
     } else if (callee.formal != nullptr && callee.formal->defined) {
         site.callee = b.build().codes.at(callee.function);
     } else {
-        handler = &exec::call_builtin;
+        operation = Operation::call_builtin;
         site.builtin = builtin_named(target.name);  // The module has no other undefined callee.
     }
-    b.emit(handler, {}).table = &b.kernel().calls.emplace_back(std::move(site));
+    b.emit(operation, {}).table = &b.kernel().calls.emplace_back(std::move(site));
 }
 
 // call (returns), target, (arguments) [, table]; the lists may be absent.
@@ -157,7 +156,7 @@ void call(Builder& b) {
         const char letter = b.frame().letter_of(result.to->index);
         const Destination to = b.destination(*result.to, letter);
         if (b.refused()) return;
-        b.emit(&exec::load_row, {to.slot, result.row}).flags =
+        b.emit(Operation::load_row, {to.slot, result.row}).flags =
             static_cast<u16>(bytes_of_letter(letter));
         b.write_back(to);
     }
@@ -184,7 +183,7 @@ void load_register_parameters(Builder& b) {
         if (!check_register_parameter(b, each)) return;
         if (one.is_result) continue;
         const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(&exec::load_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+        b.emit(Operation::load_row, {b.frame().reg(one.first), row}).flags = each.bytes;
     }
 }
 
@@ -194,7 +193,7 @@ void store_register_results(Builder& b) {
         if (!check_register_parameter(b, each)) return;
         if (!one.is_result) continue;
         const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(&exec::store_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+        b.emit(Operation::store_row, {b.frame().reg(one.first), row}).flags = each.bytes;
     }
 }
 

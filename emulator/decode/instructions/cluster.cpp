@@ -20,11 +20,11 @@ void map_address(Builder& b) {
     const Destination to = b.destination(b.operand(0), letter);
     if (b.refused()) return;
     if (letter == 'd') {
-        b.emit(&exec::map_shared, {to.slot, address, rank});
+        b.emit(Operation::map_shared, {to.slot, address, rank});
     } else {
         const Slot wide = b.temporary('d');
         b.emit_row("cvt.u64.u32", {wide, address});
-        b.emit(&exec::map_shared, {wide, wide, rank});
+        b.emit(Operation::map_shared, {wide, wide, rank});
         b.emit_row("cvt.u32.u64", {to.slot, wide});
     }
     b.write_back(to);
@@ -38,7 +38,7 @@ void rank_of_address(Builder& b) {
     const Slot address = b.source(b.operand(1), 'd');
     const Destination to = b.destination(b.operand(0), 'w');
     if (b.refused()) return;
-    b.emit(&exec::rank_of_shared, {to.slot, address});
+    b.emit(Operation::rank_of_shared, {to.slot, address});
     b.write_back(to);
 }
 
@@ -51,7 +51,7 @@ void cancel_launch(Builder& b) {
     const Slot response = whole_addresses(b, b.operand(0));
     const Slot barrier = whole_addresses(b, b.operand(1));
     if (b.refused()) return;
-    b.emit(&exec::try_cancel, {no_slot, response, barrier}).flags = flags;
+    b.emit(Operation::try_cancel, {no_slot, response, barrier}).flags = flags;
 }
 
 // clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r; .get_first_ctaid{::x}….b32.b128
@@ -62,14 +62,14 @@ void query_launch(Builder& b) {
     if (opcode.take("is_canceled")) {
         const Destination to = b.destination(b.operand(0), 'p');
         if (b.refused()) return;
-        b.emit(&exec::is_cancelled, {to.slot, response});
+        b.emit(Operation::is_cancelled, {to.slot, response});
         return b.write_back(to);
     }
     const auto coordinate = [&](const ptx::Operand& operand, u16 axis) {
         if (operand.kind == ptx::OperandKind::sink) return;
         const Destination to = b.destination(operand, 'w');
         if (b.refused()) return;
-        b.emit(&exec::first_cancelled, {to.slot, response}).flags = axis;
+        b.emit(Operation::first_cancelled, {to.slot, response}).flags = axis;
         b.write_back(to);
     };
     if (opcode.take("get_first_ctaid")) {
@@ -102,7 +102,7 @@ void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u
     const LaneAddresses address = lane_addresses(b, barrier, shared);
     const Slot count = b.constant(bytes, 4);
     if (b.refused()) return;
-    Op& op = b.emit_access(&exec::mbarrier_arrive, {no_slot, address.slot, count});
+    Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, count});
     op.flags = exec::arrive_nothing | exec::arrive_complete;
     op.flags2 = address.window_flags;
     op.imm = address.offset;

@@ -83,9 +83,11 @@ void set_predicate(Builder& b) {
     const Slot left = b.source(b.operand(1), row->operands[1], is_signed(type));
     const Slot right = b.source(b.operand(2), row->operands[2], is_signed(type));
     if (b.refused()) return;
-    b.emit(row->run, {first.slot, left, right, other, second}).flags = static_cast<u16>(how);
+    b.emit(row->operation(), {first.slot, left, right, other, second}).flags =
+        static_cast<u16>(how);
     // A guard skips the comparison, but not the branch.
-    if (!whole && b.instruction().guard < 0) b.set_last_comparison(find_op("setp.bra." + key)->run);
+    if (!whole && b.instruction().guard < 0)
+        b.set_last_comparison(find_op("setp.bra." + key)->operation());
 }
 
 void set_value(Builder& b) {
@@ -107,7 +109,7 @@ void set_value(Builder& b) {
     if (opcode.take("ftz")) flags |= exec::set_flush;
     if (result == "f16" || result == "f16x2") flags |= exec::set_half_result;
     if (result == "bf16" || result == "bf16x2") flags |= exec::set_bfloat_result;
-    b.emit(row->run, {to.slot, left, right, other}).flags = static_cast<u16>(flags);
+    b.emit(row->operation(), {to.slot, left, right, other}).flags = static_cast<u16>(flags);
     b.write_back(to);
 }
 

@@ -2,8 +2,6 @@
 #include "emulator/isa/control.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/isa/cluster.hpp"
-#include "emulator/isa/stack.hpp"
 #include "emulator/isa/warp.hpp"
 
 namespace lode::emulator::decode {
@@ -17,11 +15,11 @@ void branch(Builder& b) {
     if (to.kind != ptx::OperandKind::label)
         return b.refuse("to the undefined label '" + std::string(to.name) + "'");
     const ptx::Instruction& instruction = b.instruction();
-    if (instruction.guard < 0) return b.emit_branch(&exec::branch, no_slot, to.index);
+    if (instruction.guard < 0) return b.emit_branch(Operation::branch, no_slot, to.index);
     const Slot condition = b.frame().reg(static_cast<u32>(instruction.guard));
     if (b.join_branch(condition, instruction.guard_negated, to.index)) return;
-    b.emit_branch(instruction.guard_negated ? &exec::branch_unless : &exec::branch_if, condition,
-                  to.index);
+    b.emit_branch(instruction.guard_negated ? Operation::branch_unless : Operation::branch_if,
+                  condition, to.index);
 }
 
 void branch_indexed(Builder& b) {
@@ -33,14 +31,14 @@ void branch_indexed(Builder& b) {
 }
 
 void exit_threads(Builder& b) {
-    b.emit(&exec::exit_threads, {});
+    b.emit(Operation::exit_threads, {});
 }
 
 void return_from(Builder& b) {
     b.opcode().ignore({"uni"});
     store_register_results(b);
     if (b.refused()) return;
-    b.emit(&exec::return_from, {});
+    b.emit(Operation::return_from, {});
 }
 
 // multimem.ld_reduce, .st and .red, whose addresses are those of multicast objects, which no device
@@ -48,16 +46,16 @@ void return_from(Builder& b) {
 void access_multicast(Builder& b) {
     if (b.opcode().take_prefix("e5m2") || b.opcode().take_prefix("e4m3")) return b.refuse("of fp8");
     b.opcode().take_all();
-    b.emit(&exec::multicast_access, {});
+    b.emit(Operation::multicast_access, {});
 }
 
 void trap(Builder& b) {
-    b.emit(&exec::trap, {});
+    b.emit(Operation::trap, {});
 }
 
 void sleep(Builder& b) {
     b.opcode().take_last();
-    b.emit(&exec::sleep, {});
+    b.emit(Operation::sleep, {});
 }
 
 // barrier.cluster.arrive and .wait. One worker runs all threads of a cluster, so that its memory is
@@ -65,7 +63,7 @@ void sleep(Builder& b) {
 void cluster_barrier(Builder& b) {
     b.opcode().ignore({"release", "relaxed", "acquire", "wait"});
     const bool arrives = b.opcode().take("arrive");
-    b.emit(arrives ? &exec::cluster_arrive : &exec::cluster_wait, {});
+    b.emit(arrives ? Operation::cluster_arrive : Operation::cluster_wait, {});
 }
 
 // bar.warp.sync
@@ -73,7 +71,7 @@ void warp_barrier(Builder& b) {
     b.opcode().take("sync");
     const Slot members = b.source(b.operand(0), 'w');
     if (b.refused()) return;
-    b.emit(&exec::warp_barrier, {}).r[exec::members_operand] = members;
+    b.emit(Operation::warp_barrier, {}).r[exec::members_operand] = members;
 }
 
 // bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
@@ -102,7 +100,7 @@ void barrier(Builder& b) {
     const Slot count = left > 0 ? b.source(b.operand(at++), 'w') : no_slot;
     const Slot votes = reduces ? b.predicate(b.operand(at)) : no_slot;
     if (b.refused()) return;
-    b.emit(&exec::block_barrier, {to.slot, id, count, votes}).flags =
+    b.emit(Operation::block_barrier, {to.slot, id, count, votes}).flags =
         static_cast<u16>(static_cast<u16>(kind) | (aligned ? exec::barrier_aligned : 0));
     b.write_back(to);
 }
@@ -115,7 +113,7 @@ void allocate_stack(Builder& b) {
     const Destination to = b.destination(b.operand(0), 'd');
     if (b.refused()) return;
     const u64 alignment = b.operand_count() > 2 ? b.operand(2).bits : 8;
-    b.emit(&exec::stack_allocate, {used, to.slot, size}).imm = alignment;
+    b.emit(Operation::stack_allocate, {used, to.slot, size}).imm = alignment;
     b.write_back(to);
 }
 
@@ -124,7 +122,7 @@ void save_stack(Builder& b) {
     const Slot used = b.frame().allocated();
     const Destination to = b.destination(b.operand(0), 'd');
     if (b.refused()) return;
-    b.emit(&exec::stack_save, {used, to.slot});
+    b.emit(Operation::stack_save, {used, to.slot});
     b.write_back(to);
 }
 
@@ -133,7 +131,7 @@ void restore_stack(Builder& b) {
     const Slot used = b.frame().allocated();
     const Slot saved = b.source(b.operand(0), 'd');
     if (b.refused()) return;
-    b.emit(&exec::stack_restore, {used, saved});
+    b.emit(Operation::stack_restore, {used, saved});
 }
 
 constexpr OpcodeDecoder control_decoders[] = {{"bra", branch},

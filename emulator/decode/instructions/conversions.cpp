@@ -86,7 +86,7 @@ void convert(Builder& b) {
     if (letters.size() != b.operand_count())
         return b.refuse("with " + std::to_string(b.operand_count()) + " operands");
     if (b.refused()) return;
-    b.emit(row->run, {to.slot, first, second}).flags = conversion.flags;
+    b.emit(row->operation(), {to.slot, first, second}).flags = conversion.flags;
     b.write_back(to);
 }
 
@@ -115,7 +115,7 @@ void convert_address(Builder& b) {
         if (to_space) {
             b.emit_row("and.b64", {destination.slot, address, b.constant(0xffff'ffff, 8)});
         } else {
-            b.emit(&exec::generic_local_address, {destination.slot, address});
+            b.emit(Operation::generic_local_address, {destination.slot, address});
         }
     } else {
         Window window = Window::shared;

@@ -85,10 +85,11 @@ void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& ima
         to[k] = b.destination(results[k], 'w');
     if (b.refused()) return;
     more[0] = image.layer;
-    b.emit(&exec::texture_operands,
+    b.emit(Operation::texture_operands,
            {more[0], more[1], more[2], more[3], more[4], more[5], more[6], more[7]});
-    Op& op = b.emit(&exec::texture_fetch, {to[0].slot, to[1].slot, to[2].slot, to[3].slot,
-                                           image.handle, image.at[0], image.at[1], image.at[2]});
+    Op& op =
+        b.emit(Operation::texture_fetch, {to[0].slot, to[1].slot, to[2].slot, to[3].slot,
+                                          image.handle, image.at[0], image.at[1], image.at[2]});
     op.flags = static_cast<u16>(static_cast<u16>(geometry.shape) | flags);
     op.flags2 = component;
     for (const Destination& each : to)
@@ -180,7 +181,7 @@ void surface(Builder& b, bool stores) {
     // A layer follows the coordinates.
     std::array<Slot, 3> at = image->at;
     if (geometry->has_layer) at[geometry->axes] = image->layer;
-    Op& op = b.emit(stores ? &exec::surface_store : &exec::surface_load,
+    Op& op = b.emit(stores ? Operation::surface_store : Operation::surface_load,
                     {slots[0], slots[1], slots[2], slots[3], image->handle, at[0], at[1], at[2]});
     op.flags = static_cast<u16>(static_cast<u16>(geometry->shape) |
                                 (static_cast<u16>(edge) << exec::surface_edge_shift));
@@ -213,7 +214,7 @@ void query(Builder& b) {
     const Slot level = has_level ? b.source(b.operand(2), 'w') : no_slot;
     const Destination to = b.destination(b.operand(0), 'w');
     if (b.refused()) return;
-    Op& op = b.emit(&exec::image_query, {to.slot, no_slot, no_slot, no_slot, image, level});
+    Op& op = b.emit(Operation::image_query, {to.slot, no_slot, no_slot, no_slot, image, level});
     op.flags =
         static_cast<u16>(exec::any_shape | (opcode.name() == "suq" ? exec::query_surface : u16{0}));
     op.flags2 = static_cast<u16>(found->value);

@@ -2,8 +2,6 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/uses.hpp"
-#include "emulator/isa/async.hpp"
-#include "emulator/isa/control.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
@@ -40,19 +38,19 @@ void load_entry_parameter(Builder& b, const Transfer& transfer, const ptx::Opera
 /// A parameter of a function or a call is in rows of the frame.
 void access_row(Builder& b, const Transfer& transfer, const ptx::Operand& data, Slot row,
                 u32 offset) {
-    const auto emit = [&](Handler handler, Slot value) {
-        Op& op = b.emit(handler, {value, row});
+    const auto emit = [&](Operation operation, Slot value) {
+        Op& op = b.emit(operation, {value, row});
         op.flags = static_cast<u16>(transfer.bytes);
         op.flags2 = static_cast<u16>(offset % 4);
     };
     if (transfer.stores) {
         const Slot value = b.source(data, transfer.letter(), transfer.sign);
-        if (!b.refused()) emit(&exec::store_row, value);
+        if (!b.refused()) emit(Operation::store_row, value);
         return;
     }
     const Destination to = b.destination(data, transfer.letter(), transfer.sign);
     if (b.refused()) return;
-    emit(&exec::load_row, to.slot);
+    emit(Operation::load_row, to.slot);
     b.write_back(to);
 }
 
@@ -108,7 +106,7 @@ LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySp
 }
 
 /// Emits one op for up to four values, starting at value `first` of the instruction.
-void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
+void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
                    const LoadAddress& address, u32 first, u32 count, u16 order) {
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
@@ -125,7 +123,7 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
             if (is_copied && !has_room && slots[k] != b.frame().reg(data.index))
-                b.emit(&exec::copy_marks, {slots[k], b.frame().reg(data.index)});
+                b.emit(Operation::copy_marks, {slots[k], b.frame().reg(data.index)});
         } else {
             to[k] = b.destination(data, transfer.letter(), transfer.sign);
             slots[k] = to[k].slot;
@@ -133,7 +131,7 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     }
     slots[count] = address.slot;
     if (b.refused()) return;
-    Op& op = b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    Op& op = b.emit_access(operation, {slots[0], slots[1], slots[2], slots[3], slots[4]});
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
     op.flags = copies;
@@ -151,7 +149,7 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     for (u32 k = 0; k < count; ++k) {
         b.write_back(to[k]);
         if ((copies >> k & 1) != 0 && !has_room && to[k].reg != no_slot)
-            b.emit(&exec::copy_marks, {to[k].reg, to[k].slot});
+            b.emit(Operation::copy_marks, {to[k].reg, to[k].slot});
     }
 }
 
@@ -195,17 +193,20 @@ void load_or_store(Builder& b, bool stores) {
 
     const LoadAddress from = load_address(b, address, space);
     const bool ordered = (order & (exec::order_acquire | exec::order_release)) != 0;
-    if (ordered && stores) b.emit(&exec::fence, {});
+    if (ordered && stores) b.emit(Operation::fence, {});
     // Eight values take two ops of four.
     const u32 count = std::min(vector, 4u);
-    const Handler handler =
-        from.indexed != nullptr
-            ? exec::indexed_handler(space, stores, transfer.bytes, count)
-            : exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
-    if (handler == nullptr) return b.refuse();
+    const exec::MemoryAccess access{.space = space,
+                                    .form = from.indexed != nullptr ? exec::AddressForm::index
+                                            : from.narrow           ? exec::AddressForm::narrow
+                                                                    : exec::AddressForm::wide,
+                                    .stores = stores,
+                                    .bytes = transfer.bytes,
+                                    .parts = count};
+    if (!exec::exists(access)) return b.refuse();
     for (u32 first = 0; first < vector; first += count)
-        emit_transfer(b, handler, transfer, from, first, count, order);
-    if (ordered && !stores) b.emit(&exec::fence, {});
+        emit_transfer(b, exec::operation_of(access), transfer, from, first, count, order);
+    if (ordered && !stores) b.emit(Operation::fence, {});
     if (!counts) return;
     emit_complete_bytes(b, b.operand(2), space == exec::MemorySpace::shared,
                         transfer.bytes * vector);
@@ -221,7 +222,7 @@ void store_bulk(Builder& b) {
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot size = b.source(b.operand(1), 'd');
     if (b.refused()) return;
-    b.emit_access(&exec::store_bulk, {no_slot, to, size});
+    b.emit_access(Operation::store_bulk, {no_slot, to, size});
 }
 
 void store(Builder& b) {
@@ -239,7 +240,7 @@ void fence(Builder& b) {
         flags = async && !opcode.take("global") ? exec::order_proxy : 0;
     }
     opcode.take_all();
-    b.emit(&exec::fence, {}).flags = flags;
+    b.emit(Operation::fence, {}).flags = flags;
 }
 
 void is_space(Builder& b) {
@@ -252,7 +253,7 @@ void is_space(Builder& b) {
     const Destination to = b.destination(b.operand(0), 'p');
     const Slot address = b.source(b.operand(1), 'd');
     if (b.refused()) return;
-    Op& op = b.emit(&exec::is_space, {to.slot, address});
+    Op& op = b.emit(Operation::is_space, {to.slot, address});
     op.flags = static_cast<u16>(window);
     op.flags2 = space == ptx::Space::constant ? 1 : 0;
     if (word == "shared" || word == "shared::cta") op.flags2 = 2;

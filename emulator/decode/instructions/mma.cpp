@@ -69,7 +69,7 @@ void emit_product(Builder& b, exec::MatrixProduct& plan) {
     if (!fill_destinations(b, b.operand(0), plan.d) || !fill_sources(b, b.operand(1), plan.a) ||
         !fill_sources(b, b.operand(2), plan.b) || !fill_sources(b, b.operand(3), plan.c))
         return;
-    Op& op = b.emit(&exec::matrix_product,
+    Op& op = b.emit(Operation::matrix_product,
                     {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, members});
     op.table = &plan;
 }

@@ -78,7 +78,7 @@ void pack(Builder& b) {
     for (std::size_t k = 0; k < packing.items.size(); ++k)
         slots[k + 1] = b.source(packing.items[k], packing.part);
     if (b.refused()) return;
-    b.emit(packing.row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    b.emit(packing.row->operation(), {slots[0], slots[1], slots[2], slots[3], slots[4]});
     b.write_back(to);
 }
 
@@ -98,7 +98,7 @@ void unpack(Builder& b) {
         slots[k] = parts[k].slot;
     }
     if (b.refused()) return;
-    b.emit(packing.row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    b.emit(packing.row->operation(), {slots[0], slots[1], slots[2], slots[3], slots[4]});
     for (const Destination& part : parts)
         b.write_back(part);
 }

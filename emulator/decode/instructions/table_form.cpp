@@ -20,7 +20,7 @@ void decode_by_table(Builder& b, std::string_view key, u16 flags) {
     if (b.refused()) return;
     if (b.operand_count() != letters.size())
         return b.refuse("with " + std::to_string(b.operand_count()) + " operands");
-    b.emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]}).flags = flags;
+    b.emit(row->operation(), {slots[0], slots[1], slots[2], slots[3], slots[4]}).flags = flags;
     b.write_back(to);
 }
 

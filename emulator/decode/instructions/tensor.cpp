@@ -143,8 +143,9 @@ void move_matrices(Builder& b, bool stores) {
     const LaneAddresses address = lane_addresses(b, b.operand(stores ? 0 : 1), shared);
     const Slot members = all_lanes_slot(b);
     if (b.refused()) return;
-    const Handler of_bytes = stores ? &exec::store_byte_matrices : &exec::load_byte_matrices;
-    const Handler of_halves = stores ? &exec::store_matrices : &exec::load_matrices;
+    const Operation of_bytes =
+        stores ? Operation::store_byte_matrices : Operation::load_byte_matrices;
+    const Operation of_halves = stores ? Operation::store_matrices : Operation::load_matrices;
     Op& op = b.emit_access(bytes ? of_bytes : of_halves, {slots[0], slots[1], slots[2], slots[3],
                                                           address.slot, no_slot, no_slot, members});
     op.imm = address.offset;
@@ -165,7 +166,7 @@ void transpose_matrix(Builder& b) {
     const Slot from = b.source(b.operand(1), 'w');
     const Slot members = all_lanes_slot(b);
     if (b.refused()) return;
-    b.emit(&exec::transpose_matrix,
+    b.emit(Operation::transpose_matrix,
            {to, from, no_slot, no_slot, no_slot, no_slot, no_slot, members});
 }
 

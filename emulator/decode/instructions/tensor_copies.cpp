@@ -38,7 +38,7 @@ void emit_operands(Builder& b, std::span<const ptx::Operand> coordinates,
     for (std::size_t k = 0; k < offsets.size(); ++k)
         slots[5 + k] = b.source(offsets[k], 'h');
     if (b.refused()) return;
-    b.emit(&exec::tensor_operands,
+    b.emit(Operation::tensor_operands,
            {slots[0], slots[1], slots[2], slots[3], slots[4], slots[5], slots[6], slots[7]});
 }
 
@@ -100,7 +100,7 @@ void copy_tensor(Builder& b) {
     const Slot blocks = to_many ? b.source(b.operand(next), 'h') : no_slot;
     emit_operands(b, coordinates, offsets);
     if (b.refused()) return;
-    Op& op = b.emit_access(&exec::copy_tensor, {no_slot, map, shared, barrier, blocks});
+    Op& op = b.emit_access(Operation::copy_tensor, {no_slot, map, shared, barrier, blocks});
     op.flags =
         static_cast<u16>(static_cast<u16>(what) | mode | pair | axes << exec::tensor_axes_shift);
     op.flags2 = reduction;
@@ -141,7 +141,7 @@ void replace_field(Builder& b) {
         b.emit_row("cvt.u64.u32", {value, narrow});
     }
     if (b.refused()) return;
-    Op& op = b.emit_access(&exec::replace_tensor_field, {no_slot, address.slot, value});
+    Op& op = b.emit_access(Operation::replace_tensor_field, {no_slot, address.slot, value});
     op.flags = static_cast<u16>(field->value);
     op.flags2 = static_cast<u16>(address.window_flags | ordinal << 8);
     op.imm = address.offset;
@@ -154,7 +154,7 @@ void copy_map(Builder& b) {
     const Slot from = whole_addresses(b, b.operand(1));
     if (b.operand(2).bits != 128) return b.refuse("of another size than 128 bytes");
     if (b.refused()) return;
-    b.emit_access(&exec::copy_tensor_map, {no_slot, to, from});
+    b.emit_access(Operation::copy_tensor_map, {no_slot, to, from});
 }
 
 void tensor_map(Builder& b) {

@@ -31,9 +31,9 @@ bool take_pair(Opcode& opcode) {
     return opcode.take("cta_group::2");
 }
 
-Op& emit_of_warp(Builder& b, Handler handler, Slot first, Slot second) {
+Op& emit_of_warp(Builder& b, Operation operation, Slot first, Slot second) {
     const Slot members = all_lanes_slot(b);
-    return b.emit(handler, {no_slot, first, second, no_slot, no_slot, no_slot, no_slot, members});
+    return b.emit(operation, {no_slot, first, second, no_slot, no_slot, no_slot, no_slot, members});
 }
 
 void allocate(Builder& b) {
@@ -42,8 +42,8 @@ void allocate(Builder& b) {
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot columns = b.source(b.operand(1), 'w');
     if (b.refused()) return;
-    emit_of_warp(b, &exec::allocate_tensor_memory, to, columns).flags = pair ? 1 : 0;
-    if (pair) emit_of_warp(b, &exec::await_pair_allocation, no_slot, no_slot);
+    emit_of_warp(b, Operation::allocate_tensor_memory, to, columns).flags = pair ? 1 : 0;
+    if (pair) emit_of_warp(b, Operation::await_pair_allocation, no_slot, no_slot);
 }
 
 void free_memory(Builder& b) {
@@ -52,7 +52,7 @@ void free_memory(Builder& b) {
     const Slot address = b.source(b.operand(0), 'w');
     const Slot columns = b.source(b.operand(1), 'w');
     if (b.refused()) return;
-    emit_of_warp(b, &exec::free_tensor_memory, address, columns);
+    emit_of_warp(b, Operation::free_tensor_memory, address, columns);
 }
 
 // Moves ------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ void move_registers(Builder& b, bool stores) {
     fill_cells(move, *shape, static_cast<u32>(apart));
     const Slot address = tensor_address(b, at);
     if (b.refused()) return;
-    emit_of_warp(b, stores ? &exec::store_tensor_memory : &exec::load_tensor_memory, address,
-                 no_slot)
+    emit_of_warp(b, stores ? Operation::store_tensor_memory : Operation::load_tensor_memory,
+                 address, no_slot)
         .table = &move;
 }
 
@@ -146,7 +146,7 @@ void copy_matrix(Builder& b) {
     const Slot descriptor = b.source(b.operand(1), 'd');
     const Slot to = tensor_address(b, b.operand(0));
     if (b.refused()) return;
-    b.emit_access(&exec::copy_to_tensor_memory, {no_slot, to, descriptor}).flags = flags;
+    b.emit_access(Operation::copy_to_tensor_memory, {no_slot, to, descriptor}).flags = flags;
 }
 
 void shift_rows(Builder& b) {
@@ -154,7 +154,7 @@ void shift_rows(Builder& b) {
     const bool pair = take_pair(b.opcode());
     const Slot address = tensor_address(b, b.operand(0));
     if (b.refused()) return;
-    b.emit(&exec::shift_tensor_memory, {no_slot, address}).flags = pair ? 1 : 0;
+    b.emit(Operation::shift_tensor_memory, {no_slot, address}).flags = pair ? 1 : 0;
 }
 
 // tcgen05.commit…{.multicast::cluster}.b64 [mbarrier]{, mask of blocks}
@@ -168,14 +168,14 @@ void commit(Builder& b) {
         const Slot address = whole_addresses(b, barrier);
         const Slot blocks = b.source(b.operand(1), 'h');
         if (b.refused()) return;
-        b.emit_access(&exec::arrive_at_blocks, {no_slot, address, blocks});
+        b.emit_access(Operation::arrive_at_blocks, {no_slot, address, blocks});
         return;
     }
     const bool narrow =
         barrier.kind == ptx::OperandKind::reg && b.frame().letter_of(barrier.index) == 'w';
     const LaneAddresses address = lane_addresses(b, barrier, shared || narrow);
     if (b.refused()) return;
-    Op& op = b.emit_access(&exec::mbarrier_arrive, {no_slot, address.slot, no_slot});
+    Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, no_slot});
     op.flags = exec::arrive_once | exec::arrive_copies;
     op.flags2 = address.window_flags;
     op.imm = address.offset;
@@ -240,13 +240,13 @@ void multiply_in_tensor_memory(Builder& b) {
         plan.halvings = static_cast<i32>(next().bits);
     }
     if (b.refused()) return;
-    b.emit_access(&exec::tensor_product, {}).table = &plan;
+    b.emit_access(Operation::tensor_product, {}).table = &plan;
 }
 
 void relinquish(Builder& b) {
     b.opcode().ignore({"sync", "aligned"});
     take_pair(b.opcode());
-    emit_of_warp(b, &exec::relinquish_tensor_memory, no_slot, no_slot);
+    emit_of_warp(b, Operation::relinquish_tensor_memory, no_slot, no_slot);
 }
 
 }  // namespace

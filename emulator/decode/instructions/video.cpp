@@ -75,7 +75,7 @@ void scalar_video(Builder& b) {
     const Slot second = b.source(right, 'w');
     const Slot third = has_c ? b.source(other, 'w') : first;
     if (b.refused()) return;
-    b.emit(&exec::video_scalar, {destination.slot, first, second, third}).imm =
+    b.emit(Operation::video_scalar, {destination.slot, first, second, third}).imm =
         std::bit_cast<u64>(plan);
     b.write_back(destination);
 }
@@ -138,7 +138,7 @@ void simd_video(Builder& b) {
     const Slot second = b.source(right, 'w');
     const Slot third = b.source(b.operand(3), 'w');
     if (b.refused()) return;
-    Op& op = b.emit(&exec::video_simd, {destination.slot, first, second, third});
+    Op& op = b.emit(Operation::video_simd, {destination.slot, first, second, third});
     op.flags = flags;
     op.flags2 = written;
     op.imm = std::bit_cast<u64>(plan);

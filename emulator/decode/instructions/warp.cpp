@@ -9,16 +9,16 @@ namespace lode::emulator::decode {
 
 namespace {
 
-/// The operands of a warp operation, laid out as in ops/warp.hpp.
+/// The operands of a warp operation.
 struct WarpOperands {
     Slot a = no_slot, b = no_slot, c = no_slot;
     Slot members = no_slot;
 };
 
 /// Emits an op whose results are the instruction's d|p; d is `to`.
-Op& emit_warp(Builder& b, Handler handler, const Destination& to, const WarpOperands& from) {
+Op& emit_warp(Builder& b, Operation operation, const Destination& to, const WarpOperands& from) {
     const Slot second = b.second_destination(b.operand(0));
-    Op& op = b.emit(handler, {to.slot, second, from.a, from.b, from.c});
+    Op& op = b.emit(operation, {to.slot, second, from.a, from.b, from.c});
     op.r[exec::members_operand] = from.members;
     return op;
 }
@@ -33,8 +33,19 @@ bool take_sync(Builder& b) {
 Slot members_of(Builder& b, u32 index) {
     if (b.opcode().take("sync")) return b.source(b.operand(index), 'w');
     const Slot together = b.temporary('w');
-    b.emit(&exec::active_mask, {together});
+    b.emit(Operation::active_mask, {together});
     return together;
+}
+
+exec::FixedShuffle fixed_shuffle(exec::Shuffle kind, u32 b, u32 c, u32 members) {
+    exec::FixedShuffle made;
+    made.members = members;
+    for (u32 i = 0; i < lanes; ++i) {
+        const exec::SourceLane lane = exec::source_lane(kind, i, b, c);
+        made.from[i] = lane.index;
+        made.valid |= u32{lane.in_range} << i;
+    }
+    return made;
 }
 
 void shuffle(Builder& b) {
@@ -56,11 +67,10 @@ void shuffle(Builder& b) {
     const auto clamp = b.known_number(b.operand(3));
     const auto members = b.known_number(b.operand(4));
     const bool fixed = lane && clamp && members;
-    Op& op = emit_warp(b, fixed ? &exec::shuffle_fixed : &exec::shuffle, to, from);
+    Op& op = emit_warp(b, fixed ? Operation::shuffle_fixed : Operation::shuffle, to, from);
     op.flags = static_cast<u16>(kind);
     if (fixed)
-        op.table =
-            &b.kernel().shuffles.emplace_back(exec::fixed_shuffle(kind, *lane, *clamp, *members));
+        op.table = &b.kernel().shuffles.emplace_back(fixed_shuffle(kind, *lane, *clamp, *members));
     b.write_back(to);
 }
 
@@ -77,7 +87,7 @@ void vote(Builder& b) {
     from.a = b.predicate(b.operand(1));
     from.members = members_slot;
     if (b.refused()) return;
-    emit_warp(b, &exec::vote, to, from).flags = static_cast<u16>(kind);
+    emit_warp(b, Operation::vote, to, from).flags = static_cast<u16>(kind);
     b.write_back(to);
 }
 
@@ -92,7 +102,7 @@ void match(Builder& b) {
     from.a = b.source(b.operand(1), wide ? 'd' : 'w');
     from.members = b.source(b.operand(2), 'w');
     if (b.refused()) return;
-    emit_warp(b, wide ? &exec::match64 : &exec::match32, to, from).flags = all ? 1 : 0;
+    emit_warp(b, wide ? Operation::match64 : Operation::match32, to, from).flags = all ? 1 : 0;
     b.write_back(to);
 }
 
@@ -124,7 +134,7 @@ void reduce(Builder& b) {
     from.a = b.source(b.operand(1), 'w');
     from.members = b.source(b.operand(2), 'w');
     if (b.refused()) return;
-    emit_warp(b, &exec::reduce, to, from).flags = flags;
+    emit_warp(b, Operation::reduce, to, from).flags = flags;
     b.write_back(to);
 }
 
@@ -134,7 +144,7 @@ void elect(Builder& b) {
     WarpOperands from;
     from.members = b.source(b.operand(1), 'w');
     if (b.refused()) return;
-    emit_warp(b, &exec::elect, to, from);
+    emit_warp(b, Operation::elect, to, from);
     b.write_back(to);
 }
 
@@ -142,7 +152,7 @@ void active_mask(Builder& b) {
     b.opcode().take_last();
     const Destination to = b.destination(b.operand(0), 'w');
     if (b.refused()) return;
-    b.emit(&exec::active_mask, {to.slot});
+    b.emit(Operation::active_mask, {to.slot});
     b.write_back(to);
 }
 

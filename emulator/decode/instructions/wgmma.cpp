@@ -57,7 +57,7 @@ void multiply(Builder& b) {
     const Slot members = all_lanes_slot(b);
     if (!fill_destinations(b, b.operand(0), product.d)) return;
     product.c.slots = product.d.slots;
-    Op& op = b.emit_access(&exec::warpgroup_product,
+    Op& op = b.emit_access(Operation::warpgroup_product,
                            {a_slot, b_slot, scale, no_slot, no_slot, no_slot, no_slot, members});
     op.table = &plan;
 }
@@ -68,14 +68,14 @@ void warpgroup_matrices(Builder& b) {
     Opcode& opcode = b.opcode();
     if (opcode.peek(1) == "mma_async") return multiply(b);
     opcode.ignore({"sync", "aligned"});
-    Handler handler = &exec::warpgroup_wait;
-    if (opcode.take("fence")) handler = &exec::warpgroup_fence;
-    if (opcode.take("commit_group")) handler = &exec::warpgroup_commit;
+    Operation operation = Operation::warpgroup_wait;
+    if (opcode.take("fence")) operation = Operation::warpgroup_fence;
+    if (opcode.take("commit_group")) operation = Operation::warpgroup_commit;
     opcode.take("wait_group");
     const Slot members = all_lanes_slot(b);
     Op& op =
-        b.emit(handler, {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, members});
-    if (handler == &exec::warpgroup_wait) op.imm = b.operand(0).bits;
+        b.emit(operation, {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, members});
+    if (operation == Operation::warpgroup_wait) op.imm = b.operand(0).bits;
 }
 
 }  // namespace lode::emulator::decode

@@ -46,7 +46,7 @@ void move_fragment(Builder& b, bool stores) {
     const Slot members = all_lanes_slot(b);
     if (b.refused()) return;
     Op& op =
-        b.emit_access(stores ? &exec::store_fragment : &exec::load_fragment,
+        b.emit_access(stores ? Operation::store_fragment : Operation::load_fragment,
                       {no_slot, no_slot, no_slot, no_slot, address.slot, stride, no_slot, members});
     op.flags2 = address.window_flags;
     op.table = &move;

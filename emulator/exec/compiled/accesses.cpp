@@ -37,7 +37,7 @@ void Tracer::emit_call(const Step& step) {
         settle_and_forget(op.r[k], bytes * lanes);
     mov(rdi, rbx);
     mov(rsi, reinterpret_cast<u64>(&op));
-    mov(rdx, reinterpret_cast<u64>(step.handler));
+    mov(rdx, reinterpret_cast<u64>(handler_of(op.operation)));
     call_host(reinterpret_cast<const void*>(&call_handler));
     Exit& exit = add_exit(nullptr, instructions_with(step));
     mov(rcx, reinterpret_cast<u64>(&op + 1));
@@ -49,7 +49,7 @@ void Tracer::emit_call(const Step& step) {
 void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
     const Op& op = *step.op;
     Xbyak::Label& exit = exit_at(step);
-    if (step.kind.form == Form::index) {
+    if (step.kind.form == AddressForm::index) {
         emit_widened(index, (op.flags & access_signed_index) != 0, exit);
         const u32 scale = op.r[index_scale_operand];
         if (scale != 1) imul(rax, rax, static_cast<int>(scale));
@@ -186,10 +186,10 @@ void Tracer::emit_prefetch(u32 bytes) {
 void Tracer::emit_access(const Step& step) {
     const Op& op = *step.op;
     const bool loads = step.kind.action == Action::load;
-    const auto index = scalar(op.r[1], step.kind.form == Form::wide);
+    const auto index = scalar(op.r[1], step.kind.form == AddressForm::wide);
     if (!index) return emit_call(step);
     const u32 bytes = step.kind.bytes;
-    const u32 scale = step.kind.form == Form::index ? op.r[index_scale_operand] : 1;
+    const u32 scale = step.kind.form == AddressForm::index ? op.r[index_scale_operand] : 1;
     const bool run = index->stride != 0 && u64{index->stride} * scale == bytes;
     if (!run && (!loads || index->stride != 0)) return emit_call(step);
     if (warp.watch && is_strong(&op)) return emit_call(step);

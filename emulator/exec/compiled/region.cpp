@@ -2,7 +2,6 @@
 
 #include "emulator/exec/compiled/kinds.hpp"
 #include "emulator/exec/scheduler.hpp"
-#include "emulator/isa/regions.hpp"
 
 #include <utility>
 
@@ -86,7 +85,7 @@ std::shared_ptr<Regions> find_regions(Code& code) {
     std::vector<Action> actions(count);
     starts[0] = true;
     for (std::size_t i = 0; i < count; ++i) {
-        actions[i] = kind_of(ops[i].run).action;
+        actions[i] = kind_of(ops[i].operation).action;
         if (has_target(actions[i])) starts[static_cast<std::size_t>(ops[i].target - ops)] = true;
         if (actions[i] == Action::stop || actions[i] == Action::wait) starts[i + 1] = true;
     }

@@ -48,6 +48,10 @@ struct Regions {
     bool entry_function = false;  ///< Its registers are dead where its threads end.
 };
 
+/// Finds the regions of a function whose ops have handlers, and makes their first ops enter them.
+/// Null if there are none, or if lode was built without the tier.
+std::shared_ptr<Regions> find_regions(Code& code);
+
 /// Refusals after which a region is compiled again.
 inline constexpr u32 most_refusals = 64;
 /// The handler that machine code goes on to when it has refused that often.

@@ -82,15 +82,9 @@ Tracer::Tracer(const Code& code, const Regions& regions, const Region& region,
                const WarpContext& context)
     : Values(code, context), regions_(regions), region_(region) {}
 
-Handler Tracer::handler_of(const Op* op) const {
-    const u32 number = regions_.number[static_cast<std::size_t>(op - function.ops.data())];
-    return number != 0 ? regions_.all[number - 1]->original : op->run;
-}
-
 void Tracer::follow(Trace& trace, const Op* op, u32 before) {
     for (std::size_t count = 0; count < longest_path && step_count_ < most_steps; ++count) {
-        const Handler decoded = handler_of(op);
-        const Step step{op, decoded, kind_of(decoded), before, 0};
+        const Step step{op, kind_of(op->operation), before, 0};
         const Action action = step.kind.action;
         trace.end = op;
         if (!may_be_inside(action)) return;
@@ -118,7 +112,7 @@ void Tracer::find_traces() {
             if (target == region_.first) loops_ = true;
             const bool goes_on = step.kind.action != Action::branch && target > step.op &&
                                  step_count_ < most_steps &&
-                                 may_be_inside(kind_of(handler_of(target)).action);
+                                 may_be_inside(kind_of(target->operation).action);
             if (!goes_on) continue;
             step.side = static_cast<u32>(traces_.size());
             follow(traces_.emplace_back(), target, instructions_with(step));
@@ -142,7 +136,7 @@ Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
         if (step.side != 0) wanted.merge(find_wanted(traces_[step.side]));
         if (action == Action::load || action == Action::store) {
             if (action == Action::load) wanted.erase(op.r[0]);
-            want(op.r[1], step.kind.form == Form::wide);
+            want(op.r[1], step.kind.form == AddressForm::wide);
             continue;
         }
         if (action == Action::compare_and_branch && loops_ && step.kind.compare != Compare::real) {
@@ -331,7 +325,7 @@ const std::set<Slot>* Tracer::live_at(const Op* op) {
         const auto at = static_cast<std::size_t>(one - ops);
         if (seen[at]) continue;
         seen[at] = true;
-        const Action action = kind_of(handler_of(one)).action;
+        const Action action = kind_of(one->operation).action;
         if (action == Action::stop) return nullptr;
         if (action == Action::leave) {
             if (!regions_.entry_function) return nullptr;

@@ -25,7 +25,6 @@ public:
 private:
     struct Step {
         const Op* op = nullptr;
-        Handler handler = nullptr;  ///< As decoded.
         Kind kind;
         u32 before = 0;  ///< Instructions of the steps before it, without the region's first.
         u32 side = 0;    ///< The trace that goes on where a branch is taken; 0: none.
@@ -61,7 +60,6 @@ private:
     };
     using Wanted = std::map<Slot, bool>;  ///< Whether they have 64 bits.
 
-    [[nodiscard]] Handler handler_of(const Op* op) const;
     void find_traces();
     /// Adds the steps from an op on.
     void follow(Trace& trace, const Op* op, u32 before);

@@ -1,5 +1,5 @@
 // In builds without the compiled tier, all kernels are interpreted.
-#include "emulator/isa/regions.hpp"
+#include "emulator/exec/compiled/region.hpp"
 
 namespace lode::emulator::exec {
 

@@ -114,7 +114,7 @@ void Tracer::emit_wide_rows(const Step& step) {
                                                                                            : 2;
     for (u32 operand = 1; operand <= sources; ++operand)
         settle(op.r[operand]);
-    const u32 to = kind.to == 0 ? 8 : kind.to;
+    const u32 to = kind.to;
     const auto extend = [&](const Xbyak::Ymm& into, Slot slot, u32 piece) {
         const auto from = memory_of(slot, piece * 32 / to * kind.from);
         switch (to / kind.from * 16 + kind.from) {

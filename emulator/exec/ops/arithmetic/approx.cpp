@@ -1,4 +1,6 @@
-#include "emulator/exec/ops/arithmetic/flushing_rows.hpp"
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/isa/real.hpp"
+#include "emulator/isa/rows/flushing.hpp"
 
 namespace lode::emulator::exec {
 
@@ -95,13 +97,13 @@ f32 sine(f32 a, i32 quarter) {
     return static_cast<f32>(tame ? whole : wide - wide);
 }
 
-constexpr OpRow approx_table[] = {
-#include "emulator/exec/ops/arithmetic/approx.def"
+constexpr Handler approx_table[] = {
+#include "emulator/isa/rows/approx.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> approx_rows() {
+std::span<const Handler> approx_handlers() {
     return approx_table;
 }
 

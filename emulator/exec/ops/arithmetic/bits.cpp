@@ -199,30 +199,13 @@ const Op* select_by_sign(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-constexpr OpRow bits_table[] = {
-#include "emulator/exec/ops/arithmetic/bits.def"
-    {"lop3.b32", &logic3, "wwww"},
-    {"bfi.b32", &insert_field<u32>, "wwwww"},
-    {"bfi.b64", &insert_field<u64>, "dddww"},
-    {"and.pred", &predicate2<[](u32 a, u32 b) { return a & b; }>, "ppp"},
-    {"or.pred", &predicate2<[](u32 a, u32 b) { return a | b; }>, "ppp"},
-    {"xor.pred", &predicate2<[](u32 a, u32 b) { return a ^ b; }>, "ppp"},
-    {"not.pred", &predicate_not, "pp"},
-    {"mov.pred", &predicate_move, "pp"},
-    {"selp.b16 selp.u16 selp.s16", &select<u16>, "hhhp"},
-    {"selp.b32 selp.u32 selp.s32 selp.f32", &select<u32>, "wwwp"},
-    {"selp.b64 selp.u64 selp.s64 selp.f64", &select<u64>, "dddp"},
-    {"slct.b16.s32 slct.u16.s32 slct.s16.s32", &select_by_sign<u16, i32>, "hhhw"},
-    {"slct.b32.s32 slct.u32.s32 slct.s32.s32 slct.f32.s32", &select_by_sign<u32, i32>, "wwww"},
-    {"slct.b64.s32 slct.u64.s32 slct.s64.s32 slct.f64.s32", &select_by_sign<u64, i32>, "dddw"},
-    {"slct.b16.f32 slct.u16.f32 slct.s16.f32", &select_by_sign<u16, f32>, "hhhw"},
-    {"slct.b32.f32 slct.u32.f32 slct.s32.f32 slct.f32.f32", &select_by_sign<u32, f32>, "wwww"},
-    {"slct.b64.f32 slct.u64.f32 slct.s64.f32 slct.f64.f32", &select_by_sign<u64, f32>, "dddw"},
+constexpr Handler bits_table[] = {
+#include "emulator/isa/rows/bits.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> bit_rows() {
+std::span<const Handler> bits_handlers() {
     return bits_table;
 }
 

@@ -76,33 +76,13 @@ const Op* multiply_add(WarpContext& c, const Op* op) {
     });
 }
 
-#define LODE_CARRY_MADS(type, U, S, letters)                                             \
-    {"mad.lo.cc." type, &multiply_add<U, S, false, carry_out>, letters},                 \
-        {"mad.hi.cc." type, &multiply_add<U, S, true, carry_out>, letters},              \
-        {"madc.lo." type, &multiply_add<U, S, false, carry_in>, letters},                \
-        {"madc.hi." type, &multiply_add<U, S, true, carry_in>, letters},                 \
-        {"madc.lo.cc." type, &multiply_add<U, S, false, carry_in | carry_out>, letters}, \
-        {"madc.hi.cc." type, &multiply_add<U, S, true, carry_in | carry_out>, letters},
-
-constexpr OpRow carry_table[] = {
-    {"add.cc.u32 add.cc.s32", &add<u32, carry_out>, "wwwp"},
-    {"addc.u32 addc.s32", &add<u32, carry_in>, "wwwp"},
-    {"addc.cc.u32 addc.cc.s32", &add<u32, carry_in | carry_out>, "wwwp"},
-    {"add.cc.u64 add.cc.s64", &add<u64, carry_out>, "dddp"},
-    {"addc.u64 addc.s64", &add<u64, carry_in>, "dddp"},
-    {"addc.cc.u64 addc.cc.s64", &add<u64, carry_in | carry_out>, "dddp"},
-    {"sub.cc.u32 sub.cc.s32", &subtract<u32, carry_out>, "wwwp"},
-    {"subc.u32 subc.s32", &subtract<u32, carry_in>, "wwwp"},
-    {"subc.cc.u32 subc.cc.s32", &subtract<u32, carry_in | carry_out>, "wwwp"},
-    {"sub.cc.u64 sub.cc.s64", &subtract<u64, carry_out>, "dddp"},
-    {"subc.u64 subc.s64", &subtract<u64, carry_in>, "dddp"},
-    {"subc.cc.u64 subc.cc.s64", &subtract<u64, carry_in | carry_out>, "dddp"},
-    LODE_CARRY_MADS("u32", u32, u32, "wwwwp") LODE_CARRY_MADS("s32", u32, i32, "wwwwp")
-        LODE_CARRY_MADS("u64", u64, u64, "ddddp") LODE_CARRY_MADS("s64", u64, i64, "ddddp")};
+constexpr Handler carry_table[] = {
+#include "emulator/isa/rows/carry.def"
+};
 
 }  // namespace
 
-std::span<const OpRow> carry_rows() {
+std::span<const Handler> carry_handlers() {
     return carry_table;
 }
 

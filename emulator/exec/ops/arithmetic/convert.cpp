@@ -88,48 +88,6 @@ D from_half(f32 a, u32 flags) {
     return whole_to_integer<D>(rounded_whole(a, flags));
 }
 
-#define LODE_INTEGERS(D, S, dt, st)                      \
-    LODE_ROW1("cvt." dt "." st, D, S, static_cast<D>(a)) \
-    LODE_ROW1("cvt.sat." dt "." st, D, S, (clamped<D, S>(a)))
-#define LODE_FROM_INTEGER(S, st)     \
-    LODE_INTEGERS(u8, S, "u8", st)   \
-    LODE_INTEGERS(i8, S, "s8", st)   \
-    LODE_INTEGERS(u16, S, "u16", st) \
-    LODE_INTEGERS(i16, S, "s16", st) \
-    LODE_INTEGERS(u32, S, "u32", st) \
-    LODE_INTEGERS(i32, S, "s32", st) \
-    LODE_INTEGERS(u64, S, "u64", st) \
-    LODE_INTEGERS(i64, S, "s64", st)
-
-constexpr OpRow conversion_table[] = {
-    LODE_FROM_INTEGER(u8, "u8") LODE_FROM_INTEGER(i8, "s8") LODE_FROM_INTEGER(u16, "u16")
-        LODE_FROM_INTEGER(i16, "s16") LODE_FROM_INTEGER(u32, "u32") LODE_FROM_INTEGER(i32, "s32")
-            LODE_FROM_INTEGER(u64, "u64") LODE_FROM_INTEGER(i64, "s64")};
-
-#define LODE_REAL_FROM(S, st)                                                             \
-    LODE_ROW1("cvt.f32." st, f32, S, static_cast<f32>(a))                                 \
-    LODE_ROW1("cvt.f64." st, f64, S, static_cast<f64>(a))                                 \
-    LODE_EACH1("cvt.ex.f32." st, f32, S, (saturate_if(real_of<f32, S>(a, flags), flags))) \
-    LODE_EACH1("cvt.ex.f64." st, f64, S, (saturate_if(real_of<f64, S>(a, flags), flags))) \
-    LODE_EACH1("cvt.f16." st " cvt.ex.f16." st, u16, S,                                   \
-               static_cast<u16>(narrowed_integer(a, half_format, flags)))                 \
-    LODE_EACH1("cvt.bf16." st " cvt.ex.bf16." st, u16, S,                                 \
-               static_cast<u16>(narrowed_integer(a, bfloat_format, flags)))
-
-#define LODE_INTEGER_FROM(D, dt)                                                   \
-    LODE_ROW1("cvt.rzi." dt ".f32", D, f32, (from_real<D, zero>(a)))               \
-    LODE_ROW1("cvt.rni." dt ".f32", D, f32, (from_real<D, nearest>(a)))            \
-    LODE_ROW1("cvt.rmi." dt ".f32", D, f32, (from_real<D, down>(a)))               \
-    LODE_ROW1("cvt.rpi." dt ".f32", D, f32, (from_real<D, up>(a)))                 \
-    LODE_ROW1("cvt.rzi." dt ".f64", D, f64, (from_real<D, zero>(a)))               \
-    LODE_ROW1("cvt.rni." dt ".f64", D, f64, (from_real<D, nearest>(a)))            \
-    LODE_ROW1("cvt.rmi." dt ".f64", D, f64, (from_real<D, down>(a)))               \
-    LODE_ROW1("cvt.rpi." dt ".f64", D, f64, (from_real<D, up>(a)))                 \
-    LODE_EACH1("cvt.int.ftz." dt ".f32", D, f32,                                   \
-               whole_to_integer<D>(rounded_whole(flushed(a), flags)))              \
-    LODE_EACH1("cvt.int." dt ".f16", D, u16, from_half<D>(half_to_real(a), flags)) \
-    LODE_EACH1("cvt.int." dt ".bf16", D, u16, from_half<D>(bfloat_to_real(a), flags))
-
 template <class T>
 T saturate_if(T a, u32 flags) {
     return (flags & saturate_flag) != 0 ? saturated(a) : a;
@@ -149,21 +107,14 @@ u32 narrowed_integer(S a, const Format& format, u32 flags) {
     return result;
 }
 
-constexpr OpRow real_table[] = {
-    LODE_REAL_FROM(u8, "u8") LODE_REAL_FROM(i8, "s8") LODE_REAL_FROM(u16, "u16") LODE_REAL_FROM(
-        i16, "s16") LODE_REAL_FROM(u32, "u32") LODE_REAL_FROM(i32, "s32") LODE_REAL_FROM(u64, "u64")
-        LODE_REAL_FROM(i64, "s64") LODE_INTEGER_FROM(u8, "u8") LODE_INTEGER_FROM(i8, "s8")
-            LODE_INTEGER_FROM(u16, "u16") LODE_INTEGER_FROM(i16, "s16")
-                LODE_INTEGER_FROM(u32, "u32") LODE_INTEGER_FROM(i32, "s32")
-                    LODE_INTEGER_FROM(u64, "u64") LODE_INTEGER_FROM(i64, "s64")};
+constexpr Handler convert_table[] = {
+#include "emulator/isa/rows/convert.def"
+};
 
 }  // namespace
 
-std::span<const OpRow> integer_convert_rows() {
-    return conversion_table;
-}
-std::span<const OpRow> float_convert_rows() {
-    return real_table;
+std::span<const Handler> convert_handlers() {
+    return convert_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -1,4 +1,6 @@
-#include "emulator/exec/ops/arithmetic/flushing_rows.hpp"
+#include "emulator/exec/ops/arithmetic/rows.hpp"
+#include "emulator/isa/real.hpp"
+#include "emulator/isa/rows/flushing.hpp"
 
 namespace lode::emulator::exec {
 
@@ -77,17 +79,13 @@ const Op* test_property(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-constexpr OpRow float_table[] = {
-#include "emulator/exec/ops/arithmetic/float.def"
-    {"mul.ftz.f32", &multiply_flushing<false>, "www"},
-    {"fma.ftz.f32", &multiply_flushing<true>, "wwww"},
-    {"testp.f32", &test_property<u32, 0x7f80'0000, 0x007f'ffff>, "pw"},
-    {"testp.f64", &test_property<u64, 0x7ff0'0000'0000'0000, 0x000f'ffff'ffff'ffff>, "pd"},
+constexpr Handler float_table[] = {
+#include "emulator/isa/rows/float.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> float_rows() {
+std::span<const Handler> float_handlers() {
     return float_table;
 }
 

@@ -47,13 +47,13 @@ u32 dot2(u32 a, u32 b) {
                             i32{static_cast<A>(a >> 16)} * static_cast<B>(b >> 8));
 }
 
-constexpr OpRow integer_table[] = {
-#include "emulator/exec/ops/arithmetic/integer.def"
+constexpr Handler integer_table[] = {
+#include "emulator/isa/rows/integer.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> integer_rows() {
+std::span<const Handler> integer_handlers() {
     return integer_table;
 }
 

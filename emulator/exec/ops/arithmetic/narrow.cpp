@@ -123,15 +123,6 @@ u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
     return narrow16(low, format, flags) | (u32{narrow16(high, format, flags)} << 16);
 }
 
-#define LODE_PAIRS(name, format)                                                                \
-    LODE_EACH2("cvt." name ".f32", u16, f32, f32, pair8(a, b, format, flags))                   \
-    LODE_EACH1("cvt." name ".f16x2", u16, u32, pair8(high_half(a), low_half(a), format, flags)) \
-    LODE_EACH1("cvt.f16x2." name, u32, u16, halves_of(a, format, flags))
-
-constexpr OpRow narrow_table[] = {
-#include "emulator/exec/ops/arithmetic/narrow.def"
-};
-
 template <class T>
 const Op* move(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
@@ -171,36 +162,20 @@ const Op* unpack(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-constexpr OpRow moves[] = {{"mov.b8", &move<u8>, "bb"},
-                           {"mov.b16", &move<u16>, "hh"},
-                           {"mov.b32", &move<u32>, "ww"},
-                           {"mov.b64", &move<u64>, "dd"},
-                           {"mov.b128", &move<u128>, "qq"},
-                           {"pack.w.h", &pack<u32, u16>, "whh"},
-                           {"pack.h.b", &pack<u16, u8>, "hbb"},
-                           {"pack.w.b", &pack<u32, u8>, "wbbbb"},
-                           {"pack.d.w", &pack<u64, u32>, "dww"},
-                           {"pack.d.h", &pack<u64, u16>, "dhhhh"},
-                           {"pack.q.d", &pack<u128, u64>, "qdd"},
-                           {"pack.q.w", &pack<u128, u32>, "qwwww"},
-                           {"unpack.w.h", &unpack<u16, u32>, "hhw"},
-                           {"unpack.h.b", &unpack<u8, u16>, "bbh"},
-                           {"unpack.w.b", &unpack<u8, u32>, "bbbbw"},
-                           {"unpack.d.w", &unpack<u32, u64>, "wwd"},
-                           {"unpack.d.h", &unpack<u16, u64>, "hhhhd"},
-                           {"unpack.q.d", &unpack<u64, u128>, "ddq"},
-                           {"unpack.q.w", &unpack<u32, u128>, "wwwwq"},
-                           LODE_ROW1("cvt.u128.u64", u128, u64, u128{a})
-                               LODE_ROW1("cvt.u64.u128", u64, u128, static_cast<u64>(a))
-                                   LODE_ROW1("cvt.u32.u128", u32, u128, static_cast<u32>(a))};
+constexpr Handler narrow_table[] = {
+#include "emulator/isa/rows/narrow.def"
+};
+constexpr Handler moves_table[] = {
+#include "emulator/isa/rows/moves.def"
+};
 
 }  // namespace
 
-std::span<const OpRow> narrow_convert_rows() {
+std::span<const Handler> narrow_handlers() {
     return narrow_table;
 }
-std::span<const OpRow> move_rows() {
-    return moves;
+std::span<const Handler> moves_handlers() {
+    return moves_table;
 }
 
 }  // namespace lode::emulator::exec

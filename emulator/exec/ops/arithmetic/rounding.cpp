@@ -70,34 +70,13 @@ const Op* rounded(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-// `magnified` is as in the comment in real.hpp; for an exact op it may be the result itself.
-constexpr OpRow rounding_table[] = {
-#define LODE_ROUNDED(name, sources, letters32, letters64, expression, magnified)                  \
-    {name ".ex.f32",                                                                              \
-     &rounded<f32, sources,                                                                       \
-              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (expression); }, \
-              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (magnified); }>, \
-     letters32},                                                                                  \
-        {name ".ex.f64",                                                                          \
-         &rounded<f64, sources,                                                                   \
-                  [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {                     \
-                      return (expression);                                                        \
-                  },                                                                              \
-                  nullptr>,                                                                       \
-         letters64},
-    LODE_ROUNDED("add", 2, "www", "ddd", a + b, (a + b) * magnifier)
-        LODE_ROUNDED("sub", 2, "www", "ddd", a - b, (a - b) * magnifier)
-            LODE_ROUNDED("mul", 2, "www", "ddd", a* b, magnified_fma(a, b, 0))
-                LODE_ROUNDED("div", 2, "www", "ddd", a / b, a* magnifier / b) LODE_ROUNDED(
-                    "fma", 3, "wwww", "dddd", std::fma(a, b, e), magnified_fma(a, b, e))
-                    LODE_ROUNDED("sqrt", 1, "ww", "dd", std::sqrt(a), std::sqrt(a) * magnifier)
-                        LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a, magnifier / a)
-#undef LODE_ROUNDED
+constexpr Handler rounding_table[] = {
+#include "emulator/isa/rows/rounding.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> rounding_rows() {
+std::span<const Handler> rounding_handlers() {
     return rounding_table;
 }
 

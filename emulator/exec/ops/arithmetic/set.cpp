@@ -150,34 +150,13 @@ const Op* setp_packed(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-#define LODE_SET_RESULTS(source_type, S, letter, Read)                                \
-    {"set.u32." source_type " set.s32." source_type " set.b32." source_type,          \
-     &set_one<u32, S, Read>,                                                          \
-     {'w', letter, letter, 'p'}},                                                     \
-        {"set.f32." source_type, &set_one<f32, S, Read>, {'w', letter, letter, 'p'}}, \
-        {"set.u16." source_type " set.s16." source_type " set.f16." source_type       \
-         " set.bf16." source_type,                                                    \
-         &set_one<u16, S, Read>,                                                      \
-         {'h', letter, letter, 'p'}},
-
-constexpr OpRow set_table[] = {
-    LODE_SET_RESULTS("u16", u16, 'h', AsIs) LODE_SET_RESULTS("b16", u16, 'h', AsIs)
-        LODE_SET_RESULTS("s16", i16, 'h', AsIs) LODE_SET_RESULTS("u32", u32, 'w', AsIs)
-            LODE_SET_RESULTS("b32", u32, 'w', AsIs) LODE_SET_RESULTS("s32", i32, 'w', AsIs)
-                LODE_SET_RESULTS("u64", u64, 'd', AsIs) LODE_SET_RESULTS("b64", u64, 'd', AsIs)
-                    LODE_SET_RESULTS("s64", i64, 'd', AsIs) LODE_SET_RESULTS("f32", f32, 'w', AsIs)
-                        LODE_SET_RESULTS("f64", f64, 'd', AsIs) LODE_SET_RESULTS(
-                            "f16", u16, 'h', AsHalf) LODE_SET_RESULTS("bf16", u16, 'h', AsBfloat){
-                            "set.f16x2.f16x2 set.u32.f16x2 set.s32.f16x2", &set_packed<AsHalf>,
-                            "wwwp"},
-    {"set.bf16x2.bf16x2 set.u32.bf16x2 set.s32.bf16x2", &set_packed<AsBfloat>, "wwwp"},
-    {"setp.f16x2", &setp_packed<AsHalf>, "pwwpp"},
-    {"setp.bf16x2", &setp_packed<AsBfloat>, "pwwpp"},
+constexpr Handler set_table[] = {
+#include "emulator/isa/rows/set.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> set_rows() {
+std::span<const Handler> set_handlers() {
     return set_table;
 }
 

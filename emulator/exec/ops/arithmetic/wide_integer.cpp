@@ -4,13 +4,13 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr OpRow wide_integer_table[] = {
-#include "emulator/exec/ops/arithmetic/wide_integer.def"
+constexpr Handler wide_integer_table[] = {
+#include "emulator/isa/rows/wide_integer.def"
 };
 
 }  // namespace
 
-std::span<const OpRow> wide_integer_rows() {
+std::span<const Handler> wide_integer_handlers() {
     return wide_integer_table;
 }
 

@@ -3,7 +3,6 @@
 #include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/lanes.hpp"
-#include "emulator/exec/ops/arithmetic/rows.hpp"
 #include "emulator/isa/real.hpp"
 
 #include <fmt/format.h>
@@ -40,35 +39,6 @@ template <class Body>
     return op + 1;
 }
 
-}  // namespace
-
-namespace {
-
-/// The source lane of lane i, and whether it is in range.
-struct Choice {
-    u32 lane;
-    bool fine;
-};
-[[gnu::always_inline]] inline Choice choose(Shuffle kind, u32 i, u32 b, u32 e) noexcept {
-    const u32 n = b & 31;
-    const u32 segment = (e >> 8) & 31;
-    const u32 last = (i & segment) | (e & 31 & ~segment);
-    switch (kind) {
-        case Shuffle::up: {
-            const auto lane = static_cast<i32>(i) - static_cast<i32>(n);
-            return {static_cast<u32>(lane), lane >= static_cast<i32>(last)};
-        }
-        case Shuffle::down:
-            return {i + n, i + n <= last};
-        case Shuffle::butterfly:
-            return {i ^ n, (i ^ n) <= last};
-        case Shuffle::index:
-            break;
-    }
-    const u32 lane = (i & segment) | (n & ~segment);
-    return {lane, lane <= last};
-}
-
 /// d[i] = a[from[i]]; d may be a.
 [[gnu::always_inline]] inline void permute(WarpContext& c, const Op* op, const u32* from) {
     alignas(32) u32 values[lanes];
@@ -78,17 +48,6 @@ struct Choice {
 }
 
 }  // namespace
-
-FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members) {
-    FixedShuffle made;
-    made.members = members;
-    for (u32 i = 0; i < lanes; ++i) {
-        const Choice choice = choose(kind, i, b, c);
-        made.from[i] = choice.fine ? choice.lane & 31 : i;
-        made.valid |= u32{choice.fine} << i;
-    }
-    return made;
-}
 
 const Op* shuffle_fixed(WarpContext& c, const Op* op) {
     const auto& fixed = *static_cast<const FixedShuffle*>(op->table);
@@ -112,9 +71,9 @@ const Op* shuffle(WarpContext& c, const Op* op) {
         alignas(32) u32 from[lanes];
         u32 valid = 0;
         for (u32 i = 0; i < lanes; ++i) {
-            const Choice choice = choose(kind, i, b[i], e[i]);
-            from[i] = choice.fine ? choice.lane & 31 : i;
-            valid |= u32{choice.fine} << i;
+            const SourceLane lane = source_lane(kind, i, b[i], e[i]);
+            from[i] = lane.index;
+            valid |= u32{lane.in_range} << i;
         }
         if (c.sync) {
             check_sources(c, op, from, members,

@@ -330,23 +330,6 @@ void combine_elements(AtomicType type, AtomicOp what, u8* to, const u8* from, u3
     }
 }
 
-u32 atomic_bytes(AtomicType type) noexcept {
-    switch (type) {
-        case AtomicType::u16:
-        case AtomicType::f16:
-        case AtomicType::bf16:
-            return 2;
-        case AtomicType::u64:
-        case AtomicType::s64:
-        case AtomicType::f64:
-            return 8;
-        case AtomicType::b128:
-            return 16;
-        default:
-            return 4;
-    }
-}
-
 Handler atomic_handler(AtomicType type) noexcept {
     switch (type) {
         case AtomicType::u16:

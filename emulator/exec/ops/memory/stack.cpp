@@ -4,7 +4,6 @@
 #include "emulator/decode/code.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
-#include "emulator/isa/stack.hpp"
 
 #include <algorithm>
 #include <new>
