@@ -230,7 +230,8 @@ Status write_packs(const WarmRequest& request, const CacheOptions& cache,
     for (const Arch& arch : archs_of(tasks)) {
         std::vector<Digest> entries;
         for (std::size_t i = 0; i < tasks.size(); ++i)
-            if (tasks[i].request.arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
+            if (tasks[i].request.arch == arch && *outcomes[i])
+                entries.push_back((*outcomes[i])->key);
         const auto file = cache::pack_for(request.pack, arch);
         LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
         answer.text +=
