@@ -54,14 +54,12 @@ Result<CompilerInfo> CompilePipeline::info() {
 
 Result<CachedImage> CompilePipeline::answer(CompileRequest& request, const RequestContext& context,
                                             bool& shared) {
-    auto code = request.source.read();
-    if (!code) {
+    if (auto read = read_source(request); !read) {
         // The compiler reports the error: invalid options come before an unreadable source.
         if (storage_.options().policy == JitPolicy::forbid)
-            return tl::unexpected(std::move(code).error());
+            return tl::unexpected(std::move(read).error());
         return compile_uncached(request, {MissReason::unreadable_source}, context);
     }
-    request.source = request.source.pinned(*std::move(code));
     if (request.source.language() == Source::Language::ptx)
         return compile_uncached(request, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
@@ -93,10 +91,9 @@ Result<PreparedRequest> CompilePipeline::prepare(const CompileRequest& request,
 
 void CompilePipeline::with_prepared(CompileRequest request,
                                     const std::function<void(const PreparedRequest&)>& use) {
-    auto code = request.source.read();
+    const auto read = read_source(request);
     const auto compiler = identity_.get();
-    if (!code || !compiler || request.source.language() == Source::Language::ptx) return;
-    request.source = request.source.pinned(*std::move(code));
+    if (!read || !compiler || request.source.language() == Source::Language::ptx) return;
     const auto prepared = prepare(request, **compiler);
     if (prepared && uncacheable_reason(request).empty()) use(*prepared);
 }

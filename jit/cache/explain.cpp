@@ -52,9 +52,8 @@ std::string source_name(const KeyFields& fields) {
 }  // namespace
 
 Result<CacheExplanation> CompilePipeline::explain(CompileRequest request) {
-    LODE_TRY_ASSIGN(std::string code, request.source.read());
+    LODE_TRY(read_source(request));
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    request.source = request.source.pinned(std::move(code));
     LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
 
     CacheExplanation explanation;

@@ -8,6 +8,13 @@
 
 namespace LODE_NAMESPACE::cache {
 
+Status read_source(CompileRequest& request) {
+    if (request.source.is_read()) return {};
+    LODE_TRY_ASSIGN(std::string code, request.source.read());
+    request.source = request.source.pinned(std::move(code));
+    return {};
+}
+
 Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
     Hasher hasher;
     hasher.field(key.text).field(request.source.name());

@@ -17,6 +17,10 @@
 
 namespace LODE_NAMESPACE::cache {
 
+/// Reads the source unless it is read, so that all steps see one state of it. Errors: those of
+/// Source::read().
+[[nodiscard]] Status read_source(CompileRequest& request);
+
 /// A view: the request must outlive it.
 struct PreparedRequest {
     const CompileRequest& request;  ///< Its source is read.
