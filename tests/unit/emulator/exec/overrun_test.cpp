@@ -47,9 +47,11 @@ TEST_CASE("overrun: reads, atomics, and stores before an array") {
 
 TEST_CASE("overrun: the name of a variable isn't taken for that of a type") {
     Checked rig(
-        "__shared__ unsigned s[16];\n"
+        "__shared__ unsigned b[32], s[16], c[32];\n"
         "extern \"C\" __global__ void k(unsigned* a, int n) {\n"
-        "s[n + threadIdx.x % 16] = 7; __syncthreads(); a[threadIdx.x] = s[0];\n}\n");
+        "b[threadIdx.x] = c[threadIdx.x] = 1;\n"
+        "s[n + threadIdx.x % 16] = 7; __syncthreads();\n"
+        "a[threadIdx.x] = s[0] + b[1] + c[1];\n}\n");
     const std::string report = rig.found({1}, {32}, rig.words(64), 16);
     CHECK_MESSAGE(names(report, "past the end of the 64-byte variable s"), report);
     CHECK_MESSAGE(!names(report, "variable short"), report);
