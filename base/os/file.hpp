@@ -67,6 +67,8 @@ struct FileAttributes {
                                    unsigned permissions = 0600) noexcept;
 
 [[nodiscard]] bool is_open(int file) noexcept;
+/// Whether what is open can be read and written.
+[[nodiscard]] bool may_update(int file) noexcept;
 /// Another descriptor of what is open.
 [[nodiscard]] Descriptor duplicate(int file) noexcept;
 

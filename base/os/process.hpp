@@ -12,6 +12,8 @@ namespace LODE_NAMESPACE::os {
 
 using ProcessId = int;
 [[nodiscard]] ProcessId process_id() noexcept;
+/// Whether a process of this machine is running.
+[[nodiscard]] bool is_running(ProcessId process) noexcept;
 
 /// Calls `in_child` in each child that fork() makes from now on.
 void after_fork(void (*in_child)()) noexcept;

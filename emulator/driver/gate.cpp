@@ -1,5 +1,6 @@
 #include "emulator/driver/gate.hpp"
 
+#include "base/os/process.hpp"
 #include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/journal.hpp"
@@ -12,7 +13,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 namespace lode::emulator::driver::gate {
 namespace {
@@ -117,7 +117,7 @@ bool forked() noexcept {
 
 void watch_forks() {
     static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { orders().forked = true; }); });
+    std::call_once(once, [] { os::after_fork([] { orders().forked = true; }); });
 }
 
 CUresult failed(const char* symbol, CUresult result) noexcept {

@@ -1,5 +1,7 @@
 #include "emulator/driver/journal.hpp"
 
+#include "base/os/file.hpp"
+#include "base/os/process.hpp"
 #include "emulator/driver/log.hpp"
 
 #include <lode/base/environment.hpp>
@@ -7,19 +9,17 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace lode::emulator::driver::journal {
 namespace {
 
 constexpr unsigned most_lines = 1000;
-constexpr unsigned mode = 0600;
 
 struct Journal {
     std::mutex mutex;
@@ -77,14 +77,13 @@ std::string place_of(const exec::FindingReport& report) {
 }
 
 /// 0, or errno.
-int append(const std::string& path, const std::string& line) noexcept {
+int append(const std::string& path, const std::string& line) {
     // Opened for each line: programs may close descriptors that they don't know.
-    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
-    if (file < 0) return errno;
-    const ssize_t put = ::write(file, line.data(), line.size());
-    const int problem = put < 0 ? errno : static_cast<std::size_t>(put) < line.size() ? EIO : 0;
-    ::close(file);
-    return problem;
+    const Descriptor file =
+        os::open_file(path, os::Open::writing | os::Open::append | os::Open::create);
+    if (!file) return errno;
+    const std::ptrdiff_t put = os::write_file(file.get(), std::as_bytes(std::span(line)));
+    return put < 0 ? errno : static_cast<std::size_t>(put) < line.size() ? EIO : 0;
 }
 
 /// `place` is empty, or further members of the line.
@@ -100,11 +99,11 @@ void add_line(Kind kind, std::string_view kernel, std::string_view text, std::st
             place = {};
             text = "The process has more to report.";
         }
-        const std::string line =
-            fmt::format(R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}{}}})"
-                        "\n",
-                        word_for(kind), ::getpid(), json_string(program_invocation_short_name),
-                        json_string(kernel), json_string(text), place);
+        const std::string line = fmt::format(
+            R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}{}}})"
+            "\n",
+            word_for(kind), os::process_id(), json_string(program_invocation_short_name),
+            json_string(kernel), json_string(text), place);
         if (const int problem = append(journal.path, line); problem != 0) {
             complaint = fmt::format("The file '{}' of LODE_EMULATOR_REPORT can't be written: {}.",
                                     journal.path, std::generic_category().message(problem));

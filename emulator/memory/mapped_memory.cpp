@@ -1,18 +1,16 @@
 // The part of Memory that reserves addresses and maps physical memory at them.
 #include "base/align_up.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/memory/memory.hpp"
 #include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <mutex>
 
-#include <sys/mman.h>
-
 namespace lode::emulator {
 
 bool Memory::map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept {
-    if (map_arena(reinterpret_cast<void*>(address), bytes, file_offset(address), MAP_FIXED) ==
-        MAP_FAILED)
+    if (map_arena(reinterpret_cast<void*>(address), bytes, file_offset(address)) == nullptr)
         return false;
     discard_pages(address, bytes);
     return true;
@@ -84,8 +82,7 @@ bool Memory::map(std::uint64_t address, std::size_t bytes, int file, std::size_t
     if (!reserved_locked(address, bytes) || record_at(address) != nullptr) return false;
     const auto next = records_.lower_bound(address);
     if (next != records_.end() && next->first - address < bytes) return false;
-    if (mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) == MAP_FAILED)
+    if (os::map_file(file, offset, bytes, reinterpret_cast<void*>(address)) == nullptr)
         return false;
     records_[address] = Record{
         Allocation{address, bytes, MemoryKind::mapped, owner, false, ++serial_, std::string(label)},
@@ -116,8 +113,7 @@ std::uint64_t Memory::import(int file, std::size_t offset, std::size_t bytes,
     // An unused page after it keeps an overrun out of the next allocation.
     const std::uint64_t first = take_aligned_locked(mapped + page, page);
     if (first == 0) return 0;
-    if (mmap(reinterpret_cast<void*>(first), mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-             file, static_cast<off_t>(offset - into)) == MAP_FAILED) {
+    if (os::map_file(file, offset - into, mapped, reinterpret_cast<void*>(first)) == nullptr) {
         holes_.emplace(mapped + page, first);
         return 0;
     }

@@ -1,16 +1,13 @@
 #include "emulator/memory/memory.hpp"
 
 #include "base/align_up.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <mutex>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace lode::emulator {
 
@@ -23,17 +20,6 @@ constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
 std::size_t span_of(std::size_t bytes) {
     return align_up(bytes + gap, Memory::alignment);
-}
-
-/// A file without a name or content; -1 if the system refuses.
-int create_file(std::size_t bytes) noexcept {
-    // A longer file than this limit allows would end the process with a signal.
-    rlimit longest{};
-    if (getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur < bytes) return -1;
-    const int file = memfd_create("lode_emulator_memory", MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
-    if (file >= 0) close(file);
-    return -1;
 }
 
 /// Whether only kernels and entry points write this memory, so that writes to it can be tracked.
@@ -84,29 +70,28 @@ std::string bytes_text(std::uint64_t bytes) {
     return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
 }
 
-Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
-    file_ = create_file(reservation);
+Memory::Memory(std::size_t reservation, std::size_t quarantine)
+    : quarantine_limit_(quarantine),
+      file_(os::make_memory_file("lode_emulator_memory", reservation)) {
     // This only reserves address space; where the system limits it, a smaller arena is reserved.
     for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {
-        void* const at = map_arena(nullptr, bytes, 0, 0);
-        if (at == MAP_FAILED) continue;
+        void* const at = map_arena(nullptr, bytes, 0);
+        if (at == nullptr) continue;
         base_ = static_cast<std::byte*>(at);
         reservation_ = bytes;
         return;
     }
 }
 
-void* Memory::map_arena(void* at, std::size_t bytes, std::size_t offset, int flags) noexcept {
-    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void* const mapped = mmap(at, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE | flags,
-                              file_, file_ < 0 ? off_t{0} : static_cast<off_t>(offset));
-    if (mapped != MAP_FAILED) madvise(mapped, bytes, MADV_DONTDUMP);
+void* Memory::map_arena(void* at, std::size_t bytes, std::size_t offset) noexcept {
+    void* const mapped =
+        file_ ? os::map_file(file_.get(), offset, bytes, at) : os::map_zeros(bytes, at);
+    if (mapped != nullptr) os::leave_out_of_dumps(mapped, bytes);
     return mapped;
 }
 
 Memory::~Memory() {
-    if (base_ != nullptr) munmap(base_, reservation_);
-    if (file_ >= 0) close(file_);
+    if (base_ != nullptr) os::unmap(base_, reservation_);
 }
 
 std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
@@ -178,12 +163,9 @@ void Memory::discard_pages(std::uint64_t address, std::size_t bytes) noexcept {
     const std::uint64_t hi = (address + bytes) / page_bytes() * page_bytes();
     if (lo >= hi) return;
     auto* const at = reinterpret_cast<std::byte*>(lo);
-    // Not by MADV_REMOVE, which QEMU's user mode answers with success without doing it.
-    const int refused =
-        file_ < 0 ? madvise(at, hi - lo, MADV_DONTNEED)
-                  : fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                              static_cast<off_t>(file_offset(lo)), static_cast<off_t>(hi - lo));
-    if (refused != 0) std::fill_n(at, hi - lo, std::byte{0});
+    const bool discarded = file_ ? os::discard_part(file_.get(), file_offset(lo), hi - lo)
+                                 : os::discard_pages(at, hi - lo);
+    if (!discarded) std::fill_n(at, hi - lo, std::byte{0});
 }
 
 void Memory::clear(std::uint64_t address, std::size_t bytes) noexcept {

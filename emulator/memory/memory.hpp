@@ -1,6 +1,7 @@
 // Memory: the address space of the software devices and the map of their allocations.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "emulator/memory/written_bytes.hpp"
 
 #include <array>
@@ -112,7 +113,7 @@ public:
     bool unmap(std::uint64_t address);
 
     /// The file of the arena; -1 if the system refused it, and no memory can be exported.
-    [[nodiscard]] int file() const noexcept { return file_; }
+    [[nodiscard]] int file() const noexcept { return file_.get(); }
     /// Where the memory of an address of the arena is in the file.
     [[nodiscard]] std::size_t file_offset(std::uint64_t address) const noexcept {
         return address - reinterpret_cast<std::uint64_t>(base_);
@@ -178,10 +179,9 @@ private:
     std::uint64_t take_aligned_locked(std::size_t bytes, std::size_t multiple);
     [[nodiscard]] bool reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept;
     void recycle_locked(std::size_t wanted);
-    /// Maps the arena's file from `offset`, or memory without a file, with further flags of mmap.
-    /// The mapping isn't part of core dumps, for which the kernel would fill all of its holes.
-    [[nodiscard]] void* map_arena(void* at, std::size_t bytes, std::size_t offset,
-                                  int flags) noexcept;
+    /// Maps the arena's file from `offset`, or memory without a file; at nullptr, it may be
+    /// anywhere.
+    [[nodiscard]] void* map_arena(void* at, std::size_t bytes, std::size_t offset) noexcept;
     /// Puts the arena's own memory, as zeros, in the place of a mapping. Whole pages.
     bool map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept;
     /// Gives the pages inside a range back to the system: they read as zeros.
@@ -205,7 +205,7 @@ private:
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
     std::multimap<std::size_t, std::uint64_t> holes_;  ///< Reusable ranges by span.
     std::unique_ptr<WrittenBytes> written_;            ///< Set by watch_writes().
-    int file_ = -1;
+    Descriptor file_;
 };
 
 }  // namespace lode::emulator

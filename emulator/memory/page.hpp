@@ -1,15 +1,15 @@
 // The system's pages.
 #pragma once
 
-#include <cstddef>
+#include "base/os/process.hpp"
 
-#include <unistd.h>
+#include <cstddef>
 
 namespace lode::emulator {
 
 /// Bytes of a page: 4 KiB on x86-64; on AArch64 4, 16 or 64 KiB, as the system is built.
 [[nodiscard]] inline std::size_t page_bytes() noexcept {
-    static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    static const std::size_t bytes = os::page_size();
     return bytes;
 }
 

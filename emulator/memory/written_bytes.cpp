@@ -1,13 +1,12 @@
 #include "emulator/memory/written_bytes.hpp"
 
 #include "base/align_up.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/memory/page.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
-
-#include <sys/mman.h>
 
 namespace lode::emulator {
 
@@ -24,15 +23,14 @@ constexpr std::size_t words_for(std::size_t bytes) {
 }  // namespace
 
 std::unique_ptr<WrittenBytes> WrittenBytes::over(std::uint64_t address, std::size_t bytes) {
-    void* const at = mmap(nullptr, words_for(bytes) * sizeof(Word), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return nullptr;
+    void* const at = os::map_zeros(words_for(bytes) * sizeof(Word));
+    if (at == nullptr) return nullptr;
     return std::unique_ptr<WrittenBytes>(
         new WrittenBytes(address, bytes, static_cast<std::uint64_t*>(at)));
 }
 
 WrittenBytes::~WrittenBytes() {
-    munmap(words_, words_for(bytes_) * sizeof(Word));
+    os::unmap(words_, words_for(bytes_) * sizeof(Word));
 }
 
 template <class F>
@@ -70,7 +68,7 @@ void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
         });
     };
     if (lo_page >= hi_page ||
-        madvise(words_ + lo_page, (hi_page - lo_page) * sizeof(Word), MADV_DONTNEED) != 0)
+        !os::discard_pages(words_ + lo_page, (hi_page - lo_page) * sizeof(Word)))
         return clear(address, bytes);
     const std::uint64_t first_given = first_ + lo_page * per_word;
     const std::uint64_t end_given = first_ + hi_page * per_word;

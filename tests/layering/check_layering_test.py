@@ -55,10 +55,14 @@ class Layering(unittest.TestCase):
         self.assertEqual(check_layering.check(self.root), [])
 
     def test_only_the_seam_includes_headers_of_the_system(self):
-        self.write("emulator/driver/memory.cpp", "#include <sys/mman.h>\n")
+        self.write("emulator/toolkit/redirect.cpp", "#include <link.h>\n")
         self.write("tools/worker/main.cpp", "#include <unistd.h>\n")
         self.write("jit/nvrtc/linux/hooks.cpp", "#include <dlfcn.h>\n#include <csignal>\n")
         self.assert_found("jit/x.cpp", "#include <string>\n#include <unistd.h>\n", "jit/x.cpp:2",
+                          "belongs to the operating system")
+
+    def test_the_emulator_uses_the_seam(self):
+        self.assert_found("emulator/memory/x.cpp", "#include <sys/mman.h>\n", "emulator/memory/x.cpp:1",
                           "belongs to the operating system")
 
     def test_headers_of_the_seam_are_portable(self):

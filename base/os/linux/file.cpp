@@ -110,6 +110,10 @@ bool is_open(int file) noexcept {
     return ::fcntl(file, F_GETFD) >= 0;
 }
 
+bool may_update(int file) noexcept {
+    return (::fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
 Descriptor duplicate(int file) noexcept {
     return Descriptor(::fcntl(file, F_DUPFD_CLOEXEC, 0));
 }

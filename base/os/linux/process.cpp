@@ -1,10 +1,16 @@
 #include "base/os/process.hpp"
 
+#include "base/descriptor.hpp"
+
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <system_error>
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace LODE_NAMESPACE::os {
@@ -19,6 +25,14 @@ std::uint64_t number_of(int name) noexcept {
 
 ProcessId process_id() noexcept {
     return ::getpid();
+}
+
+bool is_running(ProcessId process) noexcept {
+    // A process that has ended but wasn't waited for still exists: only a descriptor shows the end.
+    const Descriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    if (!descriptor) return errno != ESRCH && (::kill(process, 0) == 0 || errno != ESRCH);
+    pollfd ended{descriptor.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) <= 0;
 }
 
 void after_fork(void (*in_child)()) noexcept {

@@ -1,8 +1,8 @@
 #include "emulator/driver/memory/copies.hpp"
 
+#include "base/os/memory.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/log.hpp"
-#include "emulator/memory/page.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <memory>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -32,15 +31,6 @@ bool in_arena(const std::byte* at) {
 /// be treated as host memory, which isn't checked.
 bool is_device_address(const std::byte* at) {
     return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
-}
-
-/// Whether the process has memory at all of these addresses; a copy would otherwise crash it.
-bool has_pages(const std::byte* at, std::size_t bytes) {
-    const auto address = reinterpret_cast<std::uintptr_t>(at);
-    std::uintptr_t end = 0;
-    if (__builtin_add_overflow(address, bytes, &end)) return false;
-    const std::uintptr_t first = address / page_bytes() * page_bytes();
-    return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 
 /// Whether a device range is inside one living allocation; logs the reason if it isn't.
@@ -77,8 +67,9 @@ CUresult check_side(Side& side, const BoxCopy& box) {
     }
     // Page-locked memory is in the device's range: it may be freed already or too short.
     if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
-        return has_pages(side.at, extent(side, box).value()) ? CUDA_SUCCESS
-                                                             : CUDA_ERROR_INVALID_VALUE;
+        // Without memory there, a copy would crash the process.
+        return os::has_memory(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
     }
     if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)
         return CUDA_ERROR_INVALID_VALUE;

@@ -1,14 +1,13 @@
 // cuImportExternalMemory, cuImportExternalSemaphore and what is done with their results.
+#include "base/descriptor.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/memory/external.hpp"
-#include "emulator/driver/stream/shared_event.hpp"
 #include "emulator/driver/stream/streams.hpp"
 
 #include <bit>
 #include <vector>
-
-#include <unistd.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -61,7 +60,7 @@ CUresult enqueue_for_each(const char* symbol, const CUexternalSemaphore* handles
 
 void ExternalSemaphore::signal(std::uint64_t value) noexcept {
     *counter_ = timeline_ ? value : 1;
-    wake_waiters(low_word(*counter_));
+    os::wake_waiters(low_word(*counter_));
 }
 
 bool ExternalSemaphore::try_wait(std::uint64_t value) noexcept {
@@ -74,7 +73,7 @@ void ExternalSemaphore::wait(std::uint64_t value) noexcept {
     while (true) {
         const std::uint32_t seen = low_word(*counter_);
         if (try_wait(value)) return;
-        wait_for_change(low_word(*counter_), seen);
+        os::wait_for_change(low_word(*counter_), seen);
     }
 }
 
@@ -91,7 +90,7 @@ LODE_ENTRY cuImportExternalMemory(CUexternalMemory* extMem_out,
             return CUDA_ERROR_INVALID_VALUE;
         *extMem_out = driver().external_memory.add(std::make_shared<ExternalMemory>(
             context.shared_from_this(), std::move(file), static_cast<std::size_t>(desc.size)));
-        ::close(desc.handle.fd);  // The driver owns it from now on.
+        os::close_file(desc.handle.fd);  // The driver owns it from now on.
         return CUDA_SUCCESS;
     });
 }
@@ -135,7 +134,7 @@ LODE_ENTRY cuImportExternalSemaphore(CUexternalSemaphore* extSem_out,
         if (counter == nullptr || desc.flags != 0) return CUDA_ERROR_INVALID_VALUE;
         *extSem_out = driver().external_semaphores.add(std::make_shared<ExternalSemaphore>(
             context.shared_from_this(), std::move(counter), timeline));
-        ::close(desc.handle.fd);  // The driver owns it from now on.
+        os::close_file(desc.handle.fd);  // The driver owns it from now on.
         return CUDA_SUCCESS;
     });
 }

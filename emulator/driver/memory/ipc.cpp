@@ -1,16 +1,15 @@
 #include "emulator/driver/memory/ipc.hpp"
 
+#include "base/os/process.hpp"
 #include "emulator/driver/context/context.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/memory/allocations.hpp"
 
 #include <algorithm>
-#include <system_error>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -25,10 +24,9 @@ std::string ipc_label(const IpcName& name) {
 }  // namespace
 
 IpcToken make_token() {
-    IpcToken token{};
-    if (::getrandom(token.data(), sizeof token, 0) != ssize_t{sizeof token})
-        throw std::system_error(errno, std::generic_category());
-    return token;
+    std::random_device random;
+    const auto number = [&] { return std::uint64_t{random()} << 32 | random(); };
+    return {number(), number()};
 }
 
 std::string text_of(const IpcToken& token) {
@@ -36,7 +34,7 @@ std::string text_of(const IpcToken& token) {
 }
 
 std::shared_ptr<const IpcFile> IpcFile::create(IpcKind kind, std::size_t bytes) {
-    IpcName name{kind, make_token(), ::getpid(), 0, {}};
+    IpcName name{kind, make_token(), os::process_id(), 0, {}};
     MemoryFile file = MemoryFile::create(bytes, ipc_label(name));
     if (!file) return nullptr;
     name.descriptor = file.descriptor();
@@ -51,7 +49,7 @@ MemoryFile IpcFile::open(const IpcName& name, IpcKind kind) {
 }
 
 bool is_own(const IpcName& name) noexcept {
-    return name.process == ::getpid();
+    return name.process == os::process_id();
 }
 
 std::shared_ptr<const IpcFile> describe_part(const Memory& memory, const AllocationInfo& info,

@@ -1,6 +1,9 @@
 // Files without a name, whose pages can be memory in several places and processes.
 #pragma once
 
+#include "base/descriptor.hpp"
+#include "base/os/memory.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,13 +26,9 @@ public:
     /// The file of a process of the same user. Invalid if the process has ended or closed it, or
     /// has opened something else under this number.
     static MemoryFile open(int process, int descriptor, const std::string& label);
-    MemoryFile() noexcept = default;
-    MemoryFile(MemoryFile&& other) noexcept;
-    MemoryFile& operator=(MemoryFile&& other) noexcept;
-    ~MemoryFile();
 
-    explicit operator bool() const noexcept { return descriptor_ >= 0; }
-    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+    explicit operator bool() const noexcept { return bool{descriptor_}; }
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     /// A new descriptor, which the caller closes; -1 if the system refuses.
     [[nodiscard]] int duplicate() const noexcept;
@@ -38,17 +37,16 @@ public:
     /// or the system refuses. It may outlive the descriptor.
     template <class T>
     [[nodiscard]] std::shared_ptr<T> view() const {
-        void* const at = map(sizeof(T));
+        if (bytes_ < sizeof(T)) return nullptr;
+        void* const at = os::map_file(descriptor_.get(), 0, sizeof(T));
         if (at == nullptr) return nullptr;
-        return {static_cast<T*>(at), [](T* mapped) { unmap(mapped, sizeof(T)); }};
+        return {static_cast<T*>(at), [](T* mapped) { os::unmap(mapped, sizeof(T)); }};
     }
 
 private:
     static MemoryFile import_any(int descriptor);
-    [[nodiscard]] void* map(std::size_t bytes) const noexcept;
-    static void unmap(void* at, std::size_t bytes) noexcept;
 
-    int descriptor_ = -1;
+    Descriptor descriptor_;
     std::size_t bytes_ = 0;
 };
 

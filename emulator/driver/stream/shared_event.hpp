@@ -65,11 +65,4 @@ private:
     const std::shared_ptr<Recordings> recordings_;
 };
 
-/// Whether a process of this machine is running.
-[[nodiscard]] bool is_running(int process) noexcept;
-/// Waits until the word isn't `seen` or another process wakes it, for at most 100 ms.
-void wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t seen) noexcept;
-/// Wakes every waiter in every process.
-void wake_waiters(const std::atomic<std::uint32_t>& word) noexcept;
-
 }  // namespace lode::emulator::driver

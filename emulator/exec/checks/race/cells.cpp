@@ -1,23 +1,13 @@
 #include "emulator/exec/checks/race/cells.hpp"
 
+#include "base/os/memory.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
 
-#include <sys/mman.h>
-
 namespace lode::emulator::exec {
-namespace {
-
-/// Zeros that take memory only where they are written; nullptr if there is no address space.
-void* map_zeros(u64 bytes) noexcept {
-    void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return made == MAP_FAILED ? nullptr : made;
-}
-
-}  // namespace
 
 CellArrays CellArrays::in(CellRow* its_rows, u64 row_count, void* singles) noexcept {
     CellArrays arrays{its_rows, {}, {}};
@@ -67,7 +57,7 @@ void Track::clear() noexcept {
 }
 
 void Cells::Unmap::operator()(void* memory) const noexcept {
-    munmap(memory, bytes);
+    os::unmap(memory, bytes);
 }
 
 void Cells::attach_tracks() noexcept {
@@ -85,7 +75,7 @@ void Cells::reset(u32 bytes, u32 its_shift) {
     const u64 rows = (u64{granules} + Track::row_granules - 1) / Track::row_granules;
     const u64 row_room = rows * sizeof(CellRow);
     const u64 room = std::max<u64>(1, row_room + rows * CellArrays::single_bytes);
-    void* const made = map_zeros(room);
+    void* const made = os::map_zeros(room);
     if (made == nullptr) throw std::bad_alloc();
     own_ = {made, Unmap{room}};
     count = granules;
@@ -134,7 +124,7 @@ GlobalCells::GlobalCells(u64 first, u64 bytes)
       directories_((pages_ + directory_pages - 1) / directory_pages) {
     const u64 whole = bytes / page_bytes * page_bytes;
     if (whole == 0) return;
-    rows_ = static_cast<CellRow*>(map_zeros(whole / row_bytes * sizeof(CellRow)));
+    rows_ = static_cast<CellRow*>(os::map_zeros(whole / row_bytes * sizeof(CellRow)));
     if (rows_ == nullptr) return;
     covered_ = whole;
     regions_ = std::vector<std::atomic<void*>>((whole + region_bytes - 1) / region_bytes);
@@ -144,8 +134,8 @@ GlobalCells::~GlobalCells() {
     release();
     for (u64 k = 0; k < regions_.size(); ++k)
         if (void* const singles = regions_[k].load(); is_mapped(singles))
-            munmap(singles, region_size(k));
-    if (rows_ != nullptr) munmap(rows_, covered_ / row_bytes * sizeof(CellRow));
+            os::unmap(singles, region_size(k));
+    if (rows_ != nullptr) os::unmap(rows_, covered_ / row_bytes * sizeof(CellRow));
 }
 
 u64 GlobalCells::region_size(u64 number) const noexcept {
@@ -156,7 +146,7 @@ u64 GlobalCells::region_size(u64 number) const noexcept {
 void* GlobalCells::map_region(u64 number) {
     const std::lock_guard lock(mutex_);
     if (void* const singles = regions_[number].load()) return singles;
-    void* made = map_zeros(region_size(number));
+    void* made = os::map_zeros(region_size(number));
     if (made == nullptr) made = no_room();
     regions_[number].store(made, std::memory_order_release);
     return made;
@@ -167,10 +157,10 @@ void GlobalCells::release() noexcept {
         delete directory.exchange(nullptr);
     }
     made_bytes_ = 0;
-    if (rows_ != nullptr) madvise(rows_, covered_ / row_bytes * sizeof(CellRow), MADV_DONTNEED);
+    if (rows_ != nullptr) os::discard_pages(rows_, covered_ / row_bytes * sizeof(CellRow));
     for (u64 k = 0; k < regions_.size(); ++k)
         if (void* const singles = regions_[k].load(); is_mapped(singles))
-            madvise(singles, region_size(k), MADV_DONTNEED);
+            os::discard_pages(singles, region_size(k));
 }
 
 u64 GlobalCells::begin(u64 blocks) {
