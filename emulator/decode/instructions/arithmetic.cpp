@@ -5,11 +5,9 @@
 
 namespace lode::emulator::decode {
 
-namespace {
+using exec::RealFlags;
 
-// Flags of half-precision ops, in addition to those of ops/real.hpp.
-constexpr u16 half_nan_flag = 32;
-constexpr u16 half_product_sign_flag = 64;
+namespace {
 
 // add.cc, addc, mad.lo.cc and similar: the carry is an additional operand, read and written.
 void carry_arithmetic(Builder& b) {
@@ -32,24 +30,24 @@ void carry_arithmetic(Builder& b) {
 }
 
 void half_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
-                     u16 flags) {
+                     RealFlags flags) {
     Opcode& opcode = b.opcode();
-    if (flush) flags |= exec::flush_flag;
+    flags.flush |= flush;
     if (name == "ex2" || name == "tanh") {
         const std::string approximate = opcode.take("approx") ? ".approx" : "";
         const std::string key = name + approximate + (flush ? ".ftz." : ".") + std::string(type);
         return decode_by_table(b, key, flags);
     }
-    if (opcode.take("NaN")) flags |= half_nan_flag;
-    if (opcode.take("xorsign") && opcode.take("abs")) flags |= half_product_sign_flag;
-    if ((flags & exec::round_mask) != 0) return b.refuse();
+    flags.keeps_nan = opcode.take("NaN");
+    flags.product_sign = opcode.take("xorsign") && opcode.take("abs");
+    if (flags.round != exec::nearest) return b.refuse();
     decode_by_table(b, name + "." + std::string(type), flags);
 }
 
 // Handles .f32 and .f64. `extended` selects the table's .ex forms, which support directed rounding
 // and saturation.
 void float_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
-                      bool extended, u16 flags) {
+                      bool extended, RealFlags flags) {
     std::string rest;
     for (const std::string_view word : {"approx", "full", "NaN", "xorsign", "abs"}) {
         if (!b.opcode().take(word)) continue;
@@ -58,7 +56,7 @@ void float_arithmetic(Builder& b, const std::string& name, std::string_view type
     }
     if (extended) {
         if (!rest.empty()) return b.refuse();
-        if (flush) flags |= exec::flush_flag;
+        flags.flush |= flush;
         return decode_by_table(b, name + ".ex." + std::string(type), flags);
     }
     const std::string ftz = flush ? ".ftz" : "";
@@ -76,23 +74,23 @@ void arithmetic(Builder& b) {
         if (opcode.take("cc")) return carry_arithmetic(b);
         return decode_by_table(b);
     }
-    u16 flags = 0;
+    RealFlags flags;
     opcode.ignore({"rn"});
     for (const std::string_view rounding : {"rz", "rm", "rp"}) {
-        if (opcode.take(rounding)) flags |= rounding_of(rounding);
+        if (opcode.take(rounding)) flags.round = rounding_of(rounding);
     }
     const bool flush = opcode.take("ftz");
-    if (opcode.take("sat")) flags |= exec::saturate_flag;
-    const bool extended = flags != 0;
-    if (opcode.take("relu")) flags |= exec::relu_flag;
-    if (opcode.take("oob")) flags |= exec::outside_flag;
+    flags.saturate = opcode.take("sat");
+    const bool extended = flags != RealFlags{};
+    flags.relu = opcode.take("relu");
+    flags.outside = opcode.take("oob");
     const std::string name(opcode.name() == "mad" ? "fma" : opcode.name());
     if ((name == "min" || name == "max") && b.operand_count() == 4)
         return extreme_of_three(b, name, flush, flags);
     if (opcode.count() > 2 && is_real(opcode.peek(opcode.count() - 2)))
         return mixed_arithmetic(b, name, type, flags);
     if (type == "f32x2") {
-        if (extended && flush) flags |= exec::flush_flag;
+        flags.flush = extended && flush;
         const std::string_view form = extended ? ".ex.f32" : flush ? ".ftz.f32" : ".f32";
         return paired_arithmetic(b, name + std::string(form), flags);
     }

@@ -20,8 +20,8 @@ constexpr bool is_signed(std::string_view type) noexcept {
     return type.starts_with('s');
 }
 
-/// The flag of a rounding modifier; .rn, .rna and .rni give `nearest`.
-constexpr u16 rounding_of(std::string_view word) noexcept {
+/// The direction of a rounding modifier; .rn, .rna and .rni give `nearest`.
+constexpr exec::Round rounding_of(std::string_view word) noexcept {
     if (word == "rz" || word == "rzi") return exec::zero;
     if (word == "rm" || word == "rmi") return exec::down;
     if (word == "rp" || word == "rpi") return exec::up;
