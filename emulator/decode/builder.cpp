@@ -2,6 +2,7 @@
 #include "emulator/decode/builder.hpp"
 
 #include "emulator/decode/provenance.hpp"
+#include "emulator/isa/control.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ Op& Builder::emit_access(Operation operation, std::initializer_list<Slot> slots)
     return op;
 }
 
-void Builder::emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags) {
+void Builder::emit_row(std::string_view key, std::initializer_list<Slot> slots, Flags flags) {
     const OpRow* const row = find_op(key);
     if (row == nullptr) return refuse();
     emit(row->operation(), slots).flags = flags;
@@ -98,7 +99,7 @@ bool Builder::join_branch(Slot condition, bool negated, u32 instruction) {
     Op& op = code_.ops.back();
     if (op.r[0] != condition || code_.origin.back() + 1 != at || graph_.is_label(at)) return false;
     op.operation = comparison_.with_branch;
-    op.flags = negated ? 1 : 0;
+    op.flags = negated ? exec::BranchWhen::fails : exec::BranchWhen::holds;
     branches_.ops.emplace_back(static_cast<u32>(code_.ops.size() - 1), instruction);
     joined_.push_back(at);
     return true;

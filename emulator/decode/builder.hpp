@@ -120,7 +120,7 @@ public:
     /// shared variable or the parameter of its address.
     Op& emit_access(Operation operation, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
-    void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
+    void emit_row(std::string_view key, std::initializer_list<Slot> slots, Flags flags = {});
     void emit_branch(Operation operation, Slot condition, u32 instruction);
     /// Says that the last op is a comparison, and which row makes it one with a branch after it.
     void set_last_comparison(Operation with_branch) {

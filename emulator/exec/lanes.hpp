@@ -2,6 +2,8 @@
 #pragma once
 
 #include "emulator/exec/warp_context.hpp"
+#include "emulator/isa/real.hpp"
+#include "emulator/isa/set.hpp"
 
 #include <bit>
 #include <cstring>
@@ -131,11 +133,12 @@ const Op* map3(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// Like map1 to map3, but only for active lanes and with the op's flags as the last argument of f.
+/// Like map1 to map3, but only for active lanes and with the op's RealFlags as the last argument of
+/// f.
 template <class D, class A, auto f>
 const Op* each1(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<RealFlags>();
     assign_each(c, destination<D>(c, op->r[0]),
                 [=](u32 i) { return static_cast<D>(f(a[i], flags)); });
     return op + 1;
@@ -145,7 +148,7 @@ template <class D, class A, class B, auto f>
 const Op* each2(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<RealFlags>();
     assign_each(c, destination<D>(c, op->r[0]),
                 [=](u32 i) { return static_cast<D>(f(a[i], b[i], flags)); });
     return op + 1;
@@ -156,7 +159,7 @@ const Op* each3(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
     const C* e = source<C>(c, op->r[3]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<RealFlags>();
     assign_each(c, destination<D>(c, op->r[0]),
                 [=](u32 i) { return static_cast<D>(f(a[i], b[i], e[i], flags)); });
     return op + 1;
@@ -181,23 +184,25 @@ const Op* compare(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// setp with r[0] = f(a, b) combined with r[3] according to flags (0 none, 1 and, 2 or, 3 xor).
+/// setp with r[0] = f(a, b) combined with r[3]; flags: a Combination.
 /// r[4], if present, is the combination of !f(a, b) with r[3].
 template <class A, auto f>
 const Op* compare_combined(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
-    const u32 other = op->flags != 0 ? predicate(c, op->r[3]) : 0;
+    const auto combination = op->flags.as<Combination>();
+    const u32 other = combination != Combination::none ? predicate(c, op->r[3]) : 0;
     const auto combine = [&](u32 value) {
-        switch (op->flags) {
-            case 1:
+        switch (combination) {
+            case Combination::bit_and:
                 return value & other;
-            case 2:
+            case Combination::bit_or:
                 return value | other;
-            case 3:
+            case Combination::bit_xor:
                 return value ^ other;
-            default:
-                return value;
+            case Combination::none:
+                break;
         }
+        return value;
     };
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, combine(bits), c.mask);

@@ -2,6 +2,7 @@
 #include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/isa/control.hpp"
 #include "emulator/isa/warp.hpp"
 
 #include <algorithm>
@@ -44,12 +45,13 @@ void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
     const Op* const op = group.pc - 1;
     if (op->r[0] == no_slot) return;
     u8* const to = group.frame->registers + op->r[0];
-    const u32 kind = op->flags & 7;
-    if (kind == 2) {  // popc
+    const BarrierKind kind = op->flags.as<BarrierFlags>().kind;
+    if (kind == BarrierKind::popc) {
         each_lane(group.mask, [&](u32 i) { reinterpret_cast<u32*>(to)[i] = barrier.votes; });
         return;
     }
-    const bool value = kind == 3 ? barrier.votes == barrier.voters : barrier.votes != 0;
+    const bool value =
+        kind == BarrierKind::all ? barrier.votes == barrier.voters : barrier.votes != 0;
     u32& p = *reinterpret_cast<u32*>(to);
     p = merged(p, value ? all_lanes : 0, group.mask);
 }

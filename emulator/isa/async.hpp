@@ -1,17 +1,36 @@
 // Ops for asynchronous copies and mbarriers.
 #pragma once
 
-#include "emulator/isa/op.hpp"
+#include "emulator/isa/atomic.hpp"
 
 namespace lode::emulator::exec {
 
-// Flags of mbarrier_arrive.
-inline constexpr u16 arrive_expect_tx = 1;
-inline constexpr u16 arrive_drop = 2;
-inline constexpr u16 arrive_nothing = 4;   ///< For expect_tx and complete_tx: no arrival.
-inline constexpr u16 arrive_complete = 8;  ///< For complete_tx: subtracts the count.
-inline constexpr u16 arrive_once = 16;     ///< For cp.async: arrives once, whatever the operand.
-inline constexpr u16 arrive_copies = 32;   ///< For tcgen05.commit: what the thread has begun, too.
+struct ArriveFlags {
+    bool expect_tx : 1 = false;
+    bool drop : 1 = false;
+    bool nothing : 1 = false;   ///< For expect_tx and complete_tx: no arrival.
+    bool complete : 1 = false;  ///< For complete_tx: subtracts the count.
+    bool once : 1 = false;      ///< For cp.async: arrives once, whatever the operand.
+    bool copies : 1 = false;    ///< For tcgen05.commit: what the thread has begun, too.
+    u8 unused : 2 = 0;
+};
+struct MbarrierTestFlags {
+    bool by_parity = false;    ///< The operand is the parity, otherwise the state.
+    bool may_suspend = false;  ///< Gives up the turn if the phase is incomplete.
+};
+struct CopyGroupFlags {
+    bool bulk = false;
+    bool reads_only = false;  ///< Waits for what the copies read only.
+};
+struct BulkFlags {
+    bool to_shared : 1 = false;
+    bool from_shared : 1 = false;
+    bool prefetches : 1 = false;  ///< Nothing is copied.
+    bool reduces : 1 = false;
+    AtomicOp reduction : 4 = AtomicOp::add;
+    AtomicType type : 4 = AtomicType::u16;
+    u16 unused : 4 = 0;
+};
 
 inline constexpr u32 wait_for_all = ~u32{0};
 

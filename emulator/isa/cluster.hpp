@@ -11,7 +11,9 @@ inline constexpr u32 rank_shift = 24;
 inline constexpr u32 rank_mask = 0xff;
 inline constexpr u32 own_offset_mask = (u32{1} << rank_shift) - 1;
 
-inline constexpr u16 cancel_generic = 1;    ///< The addresses are generic.
-inline constexpr u16 cancel_multicast = 2;  ///< Every block of the cluster gets the response.
+struct CancelFlags {
+    bool generic = false;    ///< The addresses are generic.
+    bool multicast = false;  ///< Every block of the cluster gets the response.
+};
 
 }  // namespace lode::emulator::exec

@@ -2,24 +2,33 @@
 #pragma once
 
 #include "emulator/isa/op.hpp"
+#include "emulator/memory/images.hpp"
 
 namespace lode::emulator::exec {
 
-// Flags of texture_fetch, in addition to the shape.
-inline constexpr u16 fetch_whole = 16;   ///< The coordinates are integers.
-inline constexpr u16 fetch_gather = 32;  ///< tld4, of the component in flags2.
-inline constexpr u16 shape_mask = 15;    ///< The ImageShape that the instruction names.
+struct TextureFlags {
+    ImageShape shape = ImageShape::line;
+    bool is_whole : 1 = false;  ///< The coordinates are integers.
+    bool gathers : 1 = false;   ///< tld4, of a component.
+    u8 component : 2 = 0;
+    u8 unused : 4 = 0;
+};
 
 /// What txq and suq ask for.
-enum class ImageQuery : u16 { width, height, depth, layers, levels, samples, normalised };
+enum class ImageQuery : u8 { width, height, depth, layers, levels, samples, normalised };
 
-inline constexpr u16 any_shape = shape_mask;  ///< Instead of an ImageShape.
-inline constexpr u16 query_surface = 16;
+struct QueryFlags {
+    ImageQuery query = ImageQuery::width;
+    bool of_surface = false;
+};
 
 /// What a surface access outside of the surface does.
-enum class SurfaceEdge : u16 { trap, clamp, zero };
+enum class SurfaceEdge : u8 { trap, clamp, zero };
 
-// Flags of the surface ops, in addition to the shape: bytes of an element in flags2.
-inline constexpr u16 surface_edge_shift = 4;
+struct SurfaceFlags {
+    ImageShape shape = ImageShape::line;
+    SurfaceEdge edge : 4 = SurfaceEdge::trap;
+    u8 bytes : 4 = 0;  ///< Of an element.
+};
 
 }  // namespace lode::emulator::exec

@@ -8,20 +8,17 @@ namespace lode::emulator::exec {
 /// The index in Op::r of an access's index in Kernel::shared_variables; no_slot if unknown.
 inline constexpr u32 variable_operand = 7;
 
-/// In Op::flags: a bit for each register that memory is copied through. Only set for the check for
-/// unwritten memory.
-inline constexpr u16 access_copies = 15;
-/// In Op::flags: the indices are signed.
-inline constexpr u16 access_signed_index = 16;
-inline constexpr u32 access_sign_shift = 4;
-
-/// In Op::flags: the load may be of padding. Only set for the check for unwritten memory.
-inline constexpr u16 access_padding = 32;
-
-/// In Op::flags: r[parts + 1] and so on, where they are set, are the registers that copied values
-/// come from or go to; their bytes have the marks. For narrower values, which have other slots.
-inline constexpr u16 access_marks = 64;
-/// The most values for access_marks. With more, copy_marks() moves the marks.
+/// Flags of loads and stores. All but `signed_index` are for the check for unwritten memory only.
+struct AccessFlags {
+    u8 copies : 4 = 0;              ///< A bit for each register that memory is copied through.
+    bool signed_index : 1 = false;  ///< The indices are signed.
+    bool padding : 1 = false;       ///< The load may be of padding.
+    /// r[parts + 1] and so on, where they are set, are the registers that copied values come from
+    /// or go to; their bytes have the marks. For narrower values, which have other slots.
+    bool marks : 1 = false;
+    u8 unused : 1 = 0;
+};
+/// The most values for AccessFlags::marks. With more, copy_marks() moves the marks.
 inline constexpr u32 most_marked = 2;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };

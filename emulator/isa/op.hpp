@@ -5,8 +5,11 @@
 // mask.
 #pragma once
 
+#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace lode::emulator {
 
@@ -58,6 +61,26 @@ constexpr Slot slot(Area area, u32 offset) noexcept {
 
 inline constexpr Slot no_slot = ~u32{0};
 
+/// Up to 16 bits whose type depends on the operation: isa declares one for each family.
+class Flags {
+public:
+    constexpr Flags() noexcept = default;
+    template <class F>
+    requires(sizeof(F) <= sizeof(u16) && !std::same_as<F, Flags>) constexpr Flags(F flags) noexcept
+        : bits_(std::bit_cast<Bits<F>>(flags)) {}
+
+    template <class F>
+    [[nodiscard]] constexpr F as() const noexcept {
+        return std::bit_cast<F>(static_cast<Bits<F>>(bits_));
+    }
+
+private:
+    template <class F>
+    using Bits = std::conditional_t<sizeof(F) == 1, u8, u16>;
+
+    u16 bits_ = 0;
+};
+
 struct Op {
     Handler run = nullptr;  ///< Unset until exec binds the kernel.
     /// Destinations, then sources; the handler knows how many of each.
@@ -68,8 +91,8 @@ struct Op {
         const void* table;
     };
     u32 cache = 0;  ///< Index of a memory op's pair of cached bounds.
-    u16 flags = 0;  ///< The meaning depends on the operation.
-    u16 flags2 = 0;
+    Flags flags;
+    u16 flags2 = 0;  ///< How it makes addresses and orders memory: atomic_…, order_…
     Operation operation{};
     u32 instructions = 0;  ///< PTX instructions that are complete once this op has run.
 };

@@ -94,12 +94,25 @@ T with_product_sign(T magnitude, T a, T b) noexcept {
     return std::copysign(magnitude, std::signbit(a) != std::signbit(b) ? T{-1} : T{1});
 }
 
-/// Op flags for ops with their own rounding direction.
-enum Round : u32 { nearest = 0, zero = 1, down = 2, up = 3 };
-inline constexpr u32 round_mask = 3;
-inline constexpr u32 flush_flag = 4;
-inline constexpr u32 saturate_flag = 8;
-inline constexpr u32 relu_flag = 16;
-inline constexpr u32 outside_flag = 32;  ///< fma.oob
+enum Round : u16 { nearest = 0, zero = 1, down = 2, up = 3 };
+
+/// Flags of arithmetic with reals and of their conversions.
+struct RealFlags {
+    Round round : 2 = nearest;
+    bool flush : 1 = false;
+    bool saturate : 1 = false;
+    bool relu : 1 = false;
+    bool outside : 1 = false;       ///< fma.oob
+    bool keeps_nan : 1 = false;     ///< min.NaN and max.NaN
+    bool product_sign : 1 = false;  ///< min.xorsign.abs and max.xorsign.abs
+    bool finite : 1 = false;        ///< .satfinite
+    bool ties_to_away : 1 = false;  ///< .rna
+    u16 unused : 6 = 0;
+
+    bool operator==(const RealFlags&) const = default;
+};
+
+/// What testp asks.
+enum class RealProperty : u16 { finite, infinite, number, not_a_number, normal, subnormal };
 
 }  // namespace lode::emulator::exec

@@ -118,11 +118,14 @@ struct MatrixProduct {
     BlockScales scales;
 };
 
-/// r[0 … 3] registers, r[4] addresses, imm the offset. flags: the number of matrices, + the bits
-/// below; flags2: as for mbarriers.
-inline constexpr u16 matrix_transposed = 16;
-inline constexpr u16 matrix_of_6_bits = 32;  ///< A row has 16 elements, which become bytes.
-inline constexpr u16 matrix_of_4_bits = 64;
+/// Flags of ldmatrix and stmatrix.
+struct MatrixFlags {
+    u8 count = 0;
+    bool transposed : 1 = false;
+    bool of_6_bits : 1 = false;  ///< A row has 16 elements, which become bytes.
+    bool of_4_bits : 1 = false;
+    u8 unused : 5 = 0;
+};
 
 /// wgmma.mma_async by one of four warps, which has 16 of the 64 rows. The copies and products of a
 /// warp are complete when its op ends.

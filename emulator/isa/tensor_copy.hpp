@@ -1,25 +1,24 @@
 // Ops for tensor copies and tensor maps.
 #pragma once
 
-#include "emulator/isa/op.hpp"
+#include "emulator/isa/atomic.hpp"
 #include "emulator/memory/tensor_map.hpp"
 
 namespace lode::emulator::exec {
 
 /// What a tensor copy does.
-enum class TensorCopy : u16 { load, store, reduce, prefetch };
-inline constexpr u16 tensor_copy_mask = 3;
-inline constexpr u16 tensor_gather = 4;  ///< Four rows, with .gather4 and .scatter4.
-inline constexpr u16 tensor_axes_shift = 4;
-/// A barrier without a rank is that of the even block of a pair.
-inline constexpr u16 tensor_pair = 128;
-inline constexpr u16 tensor_mode_shift = 8;  ///< Where a TensorMode is; with tensor_gather, tiles.
+enum class TensorCopy : u8 { load, store, reduce, prefetch };
+struct TensorCopyFlags {
+    TensorCopy what : 2 = TensorCopy::load;
+    u8 axes : 3 = 0;
+    bool gathers : 1 = false;  ///< Four rows, with .gather4 and .scatter4; the mode is tiles.
+    bool by_pair : 1 = false;  ///< A barrier without a rank is that of the even block of a pair.
+    u8 unused : 1 = 0;
+    TensorMode mode : 4 = TensorMode::tile;
+    AtomicOp reduction : 4 = AtomicOp::add;
+};
 
-constexpr TensorMode tensor_mode(u16 flags) noexcept {
-    return static_cast<TensorMode>(flags >> tensor_mode_shift);
-}
-
-enum class TensorField : u16 {
+enum class TensorField : u8 {
     global_address,
     rank,
     box_dim,
@@ -31,6 +30,10 @@ enum class TensorField : u16 {
     swizzle_mode,
     swizzle_atomicity,
     fill_mode
+};
+struct TensorFieldFlags {
+    TensorField field = TensorField::global_address;
+    u8 ordinal = 0;
 };
 
 }  // namespace lode::emulator::exec

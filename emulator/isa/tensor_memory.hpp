@@ -8,6 +8,9 @@
 
 namespace lode::emulator::exec {
 
+/// The blocks that allocate or shift tensor memory together.
+enum class TensorBlocks : u16 { one, pair };
+
 /// What tcgen05.ld.red makes of the registers of a lane.
 enum class TensorReduction : u8 { none, u32_min, u32_max, s32_min, s32_max, f32_min, f32_max };
 
@@ -37,11 +40,14 @@ inline constexpr TensorRows tensor_rows[] = {{128, 2},
                                              {64, 1, 64, 0, 2, 64},
                                              {64, 1, 32, 64, 2, 32},
                                              {32, 1, 32, 0, 4, 32}};
-/// r[1] address, r[2] the descriptor of a matrix; flags: the index of a row of tensor_rows, + the
-/// bits below.
-inline constexpr u16 tensor_copy_of_6_bits = 16;
-inline constexpr u16 tensor_copy_of_4_bits = 32;
-inline constexpr u16 tensor_copy_by_pair = 64;
+/// Flags of tcgen05.cp.
+struct TensorRowsFlags {
+    u8 shape = 0;  ///< The index of a row of tensor_rows.
+    bool of_6_bits : 1 = false;
+    bool of_4_bits : 1 = false;
+    bool by_pair : 1 = false;
+    u8 unused : 5 = 0;
+};
 
 enum class TensorKind : u8 { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
 

@@ -37,9 +37,9 @@ struct FixedShuffle {
 };
 
 enum class Vote : u16 { all, any, uniform, ballot };
-inline constexpr u16 vote_negated = 8;
+enum class Match : u16 { any, all };
 
-enum class Reduction : u16 {
+enum class Reduction : u8 {
     add,
     min_u,
     max_u,
@@ -51,7 +51,11 @@ enum class Reduction : u16 {
     min_f,
     max_f
 };
-inline constexpr u16 reduce_abs = 32;
-inline constexpr u16 reduce_nan = 64;
+struct ReduceFlags {
+    Reduction what = Reduction::add;
+    bool of_magnitudes : 1 = false;
+    bool keeps_nan : 1 = false;
+    u8 unused : 6 = 0;
+};
 
 }  // namespace lode::emulator::exec

@@ -5,11 +5,9 @@
 
 namespace lode::emulator::decode {
 
-namespace {
+using exec::RealFlags;
 
-// Flags of half-precision ops, in addition to those of ops/real.hpp.
-constexpr u16 half_nan_flag = 32;
-constexpr u16 half_product_sign_flag = 64;
+namespace {
 
 // add.cc, addc, mad.lo.cc and similar: the carry is an additional operand, read and written.
 void carry_arithmetic(Builder& b) {
@@ -31,25 +29,25 @@ void carry_arithmetic(Builder& b) {
     b.write_back(to);
 }
 
-void half_arithmetic(Builder& b, const std::string& name, Word type, bool flush, u16 flags) {
+void half_arithmetic(Builder& b, const std::string& name, Word type, bool flush, RealFlags flags) {
     Opcode& opcode = b.opcode();
-    if (flush) flags |= exec::flush_flag;
+    flags.flush |= flush;
     if (opcode.name() == "ex2" || opcode.name() == "tanh") {
         const std::string approximate = opcode.take("approx") ? ".approx" : "";
         const std::string key =
             name + approximate + (flush ? ".ftz." : ".") + std::string(type.text());
         return decode_by_table(b, key, flags);
     }
-    if (opcode.take("NaN")) flags |= half_nan_flag;
-    if (opcode.take("xorsign") && opcode.take("abs")) flags |= half_product_sign_flag;
-    if ((flags & exec::round_mask) != 0) return b.refuse();
+    flags.keeps_nan = opcode.take("NaN");
+    flags.product_sign = opcode.take("xorsign") && opcode.take("abs");
+    if (flags.round != exec::nearest) return b.refuse();
     decode_by_table(b, name + "." + std::string(type.text()), flags);
 }
 
 // Handles .f32 and .f64. `extended` selects the table's .ex forms, which support directed rounding
 // and saturation.
 void float_arithmetic(Builder& b, const std::string& name, Word type, bool flush, bool extended,
-                      u16 flags) {
+                      RealFlags flags) {
     std::string rest;
     static constexpr Word kept[] = {"approx", "full", "NaN", "xorsign", "abs"};
     for (const Word word : kept) {
@@ -59,7 +57,7 @@ void float_arithmetic(Builder& b, const std::string& name, Word type, bool flush
     }
     if (extended) {
         if (!rest.empty()) return b.refuse();
-        if (flush) flags |= exec::flush_flag;
+        flags.flush |= flush;
         return decode_by_table(b, name + ".ex." + std::string(type.text()), flags);
     }
     const std::string ftz = flush ? ".ftz" : "";
@@ -77,13 +75,13 @@ void arithmetic(Builder& b) {
         if (opcode.take("cc")) return carry_arithmetic(b);
         return decode_by_table(b);
     }
-    u16 flags = 0;
-    flags |= take_rounding(opcode);
+    RealFlags flags;
+    flags.round = take_rounding(opcode);
     const bool flush = opcode.take("ftz");
-    if (opcode.take("sat")) flags |= exec::saturate_flag;
-    const bool extended = flags != 0;
-    if (opcode.take("relu")) flags |= exec::relu_flag;
-    if (opcode.take("oob")) flags |= exec::outside_flag;
+    flags.saturate = opcode.take("sat");
+    const bool extended = flags != RealFlags{};
+    flags.relu = opcode.take("relu");
+    flags.outside = opcode.take("oob");
     const Word base = opcode.name() == "mad" ? Word("fma") : opcode.name();
     const std::string name(base.text());
     if ((base == "min" || base == "max") && b.operand_count() == 4)
@@ -91,7 +89,7 @@ void arithmetic(Builder& b) {
     if (opcode.count() > 2 && is_real(opcode.peek(opcode.count() - 2)))
         return mixed_arithmetic(b, name, type, flags);
     if (type == "f32x2") {
-        if (extended && flush) flags |= exec::flush_flag;
+        flags.flush = extended && flush;
         const std::string_view form = extended ? ".ex.f32" : flush ? ".ftz.f32" : ".f32";
         return paired_arithmetic(b, name + std::string(form), flags);
     }

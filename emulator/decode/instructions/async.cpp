@@ -10,14 +10,6 @@ namespace {
 
 using ptx::OperandKind;
 
-// Flags of exec::copy_bulk.
-constexpr u16 bulk_to_shared = 1;
-constexpr u16 bulk_from_shared = 2;
-constexpr u16 bulk_prefetch = 4;
-// Flags of exec::mbarrier_test.
-constexpr u16 test_parity = 1;
-constexpr u16 test_may_suspend = 2;
-
 Op& emit_mbarrier(Builder& b, Operation operation, Slot result, const LaneAddresses& address,
                   Slot value) {
     Op& op = b.emit_access(operation, {result, address.slot, value});
@@ -30,11 +22,10 @@ Op& emit_mbarrier(Builder& b, Operation operation, Slot result, const LaneAddres
 // it first increments the pending count, so the net effect is nothing.
 /// commit_group, wait_group and wait_all.
 void copy_group(Builder& b, bool bulk, bool waits, bool all) {
-    u16 flags = bulk ? 1 : 0;
-    if (b.opcode().take("read")) flags |= 2;
+    const bool reads_only = b.opcode().take("read");
     const u64 left = all ? exec::wait_for_all : waits ? b.operand(0).bits : 0;
     Op& op = b.emit(waits ? Operation::copy_wait : Operation::copy_commit, {});
-    op.flags = flags;
+    op.flags = exec::CopyGroupFlags{bulk, reads_only};
     op.imm = left;
 }
 
@@ -47,7 +38,7 @@ void copy_arrive(Builder& b) {
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
     if (b.refused()) return;
     emit_mbarrier(b, Operation::mbarrier_arrive, no_slot, address, no_slot).flags =
-        exec::arrive_once;
+        exec::ArriveFlags{.once = true};
 }
 
 // One-dimensional cp.async.bulk.
@@ -63,24 +54,24 @@ void copy_bulk(Builder& b) {
         const Slot size = b.source(b.operand(1), 'w');
         if (b.refused()) return;
         b.emit_access(Operation::copy_bulk, {no_slot, from, from, size, no_slot}).flags =
-            bulk_prefetch;
+            exec::BulkFlags{.prefetches = true};
         return;
     }
     // cp{.reduce}.async.bulk.<destination>.<source>…{.operation.type} [to], [from], size
     // {, [mbarrier]}{, mask of blocks}{, policy}{, mask of bytes}
-    u16 reduction = 0;
-    const bool reduces = opcode.take("reduce");
-    if (reduces) {
+    exec::BulkFlags flags;
+    flags.reduces = opcode.take("reduce");
+    if (flags.reduces) {
         const auto type = atomic_type(opcode.take_last(), false);
         const auto what = take_operation(opcode);
         opcode.ignore({"noftz"});
         if (!type || !what) return b.refuse();
-        reduction = static_cast<u16>((static_cast<u32>(*what) + 1) | static_cast<u32>(*type) << 8);
+        flags.reduction = *what;
+        flags.type = *type;
     }
-    u16 flags = 0;
-    const u32 spaces = reduces ? 4 : 3;
-    if (ptx::space_of(opcode.take(spaces)) == ptx::Space::shared) flags |= bulk_to_shared;
-    if (ptx::space_of(opcode.take(spaces + 1)) == ptx::Space::shared) flags |= bulk_from_shared;
+    const u32 spaces = flags.reduces ? 4 : 3;
+    flags.to_shared = ptx::space_of(opcode.take(spaces)) == ptx::Space::shared;
+    flags.from_shared = ptx::space_of(opcode.take(spaces + 1)) == ptx::Space::shared;
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
     const bool to_many = opcode.take("multicast::cluster");
     const bool masks = opcode.take("cp_mask");
@@ -92,9 +83,8 @@ void copy_bulk(Builder& b) {
     const Slot blocks = to_many ? b.source(b.operand(4), 'h') : no_slot;
     const Slot bytes = masks ? b.source(b.operand(b.operand_count() - 1), 'h') : no_slot;
     if (b.refused()) return;
-    Op& op = b.emit_access(Operation::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes});
-    op.flags = flags;
-    op.flags2 = reduction;
+    b.emit_access(Operation::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes}).flags =
+        flags;
 }
 
 // cp.async.<cache>.shared.global [to], [from], bytes{, bytes to read | ignore predicate}{, policy}
@@ -143,7 +133,7 @@ void mbarrier_wait(Builder& b, Word what, bool shared) {
     const Destination to = b.destination(b.operand(0), 'p');
     if (b.refused()) return;
     emit_mbarrier(b, Operation::mbarrier_test, to.slot, address, value).flags =
-        static_cast<u16>((parity ? test_parity : 0) | (what == "try_wait" ? test_may_suspend : 0));
+        exec::MbarrierTestFlags{parity, what == "try_wait"};
     b.write_back(to);
 }
 
@@ -154,11 +144,11 @@ void mbarrier_arrive(Builder& b, Word what, bool shared) {
     const bool has_result = arrives && b.operand_count() > 1 && !b.operand(0).address;
     const u32 at = has_result ? 1 : 0;
     const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
-    u16 flags = 0;
-    if (what == "expect_tx" || b.opcode().take("expect_tx")) flags |= exec::arrive_expect_tx;
-    if (what == "complete_tx") flags |= exec::arrive_complete;
-    if (!arrives) flags |= exec::arrive_nothing;
-    if (what == "arrive_drop") flags |= exec::arrive_drop;
+    exec::ArriveFlags flags;
+    flags.expect_tx = what == "expect_tx" || b.opcode().take("expect_tx");
+    flags.complete = what == "complete_tx";
+    flags.nothing = !arrives;
+    flags.drop = what == "arrive_drop";
     const Slot value = b.operand_count() > at + 1 ? b.source(b.operand(at + 1), 'w') : no_slot;
     const bool wanted = has_result && b.operand(0).kind != OperandKind::sink;
     const Destination to = wanted ? b.destination(b.operand(0), 'd') : Destination{};

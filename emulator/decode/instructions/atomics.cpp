@@ -86,7 +86,7 @@ void atomic(Builder& b) {
         const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
         if (b.refused()) return;
         Op& op = b.emit_access(exec::operation_of(*type), {to.slot, address.slot, value, swap});
-        op.flags = static_cast<u16>(*what);
+        op.flags = *what;
         op.flags2 = flags2 | order;
         if (*what == exec::AtomicOp::exch && !wanted) op.flags2 |= exec::atomic_overwrites;
         op.imm = address.offset + u64{k} * bytes;

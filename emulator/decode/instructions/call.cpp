@@ -1,5 +1,6 @@
 // Calls: the callee, and the rows of the caller's frame that hold arguments and results.
 #include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/isa/control.hpp"
 
 namespace lode::emulator::decode {
 
@@ -27,7 +28,7 @@ void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, S
         b.refuse("with this kind of argument");
     }
     if (b.refused()) return;
-    b.emit(Operation::store_row, {value, row}).flags = static_cast<u16>(bytes);
+    b.emit(Operation::store_row, {value, row}).flags = exec::RowFlags{static_cast<u8>(bytes)};
 }
 
 /// The size of an argument or result that isn't a variable. Refuses it if the size is unknown.
@@ -157,7 +158,7 @@ void call(Builder& b) {
         const Destination to = b.destination(*result.to, letter);
         if (b.refused()) return;
         b.emit(Operation::load_row, {to.slot, result.row}).flags =
-            static_cast<u16>(bytes_of_letter(letter));
+            exec::RowFlags{static_cast<u8>(bytes_of_letter(letter))};
         b.write_back(to);
     }
 }
@@ -183,7 +184,8 @@ void load_register_parameters(Builder& b) {
         if (!check_register_parameter(b, each)) return;
         if (one.is_result) continue;
         const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(Operation::load_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+        b.emit(Operation::load_row, {b.frame().reg(one.first), row}).flags =
+            exec::RowFlags{each.bytes};
     }
 }
 
@@ -193,7 +195,8 @@ void store_register_results(Builder& b) {
         if (!check_register_parameter(b, each)) return;
         if (!one.is_result) continue;
         const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(Operation::store_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+        b.emit(Operation::store_row, {b.frame().reg(one.first), row}).flags =
+            exec::RowFlags{each.bytes};
     }
 }
 

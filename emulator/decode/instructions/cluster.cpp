@@ -46,8 +46,9 @@ void rank_of_address(Builder& b) {
 void cancel_launch(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"async", "mbarrier::complete_tx::bytes", "b128"});
-    u16 flags = opcode.take("shared::cta") ? 0 : exec::cancel_generic;
-    if (opcode.take("multicast::cluster::all")) flags |= exec::cancel_multicast;
+    exec::CancelFlags flags;
+    flags.generic = !opcode.take("shared::cta");
+    flags.multicast = opcode.take("multicast::cluster::all");
     const Slot response = whole_addresses(b, b.operand(0));
     const Slot barrier = whole_addresses(b, b.operand(1));
     if (b.refused()) return;
@@ -103,7 +104,7 @@ void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u
     const Slot count = b.constant(bytes, 4);
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, count});
-    op.flags = exec::arrive_nothing | exec::arrive_complete;
+    op.flags = exec::ArriveFlags{.nothing = true, .complete = true};
     op.flags2 = address.window_flags;
     op.imm = address.offset;
 }

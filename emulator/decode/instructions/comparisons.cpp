@@ -9,17 +9,18 @@
 
 namespace lode::emulator::decode {
 
+using exec::Combination;
+
 namespace {
 
 /// In the order of exec::Comparison.
 constexpr Word comparison_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
                                      "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
-/// The index of a comparison in exec::Comparison.
-std::optional<u32> comparison_number(Word name) {
+std::optional<exec::Comparison> comparison_named(Word name) {
     const auto at = std::ranges::find(comparison_names, name);
     if (at == std::end(comparison_names)) return std::nullopt;
-    return static_cast<u32>(at - std::begin(comparison_names));
+    return static_cast<exec::Comparison>(at - std::begin(comparison_names));
 }
 
 /// Takes the comparison; lo, ls, hi and hs are aliases of unsigned comparisons.
@@ -32,13 +33,11 @@ Word take_comparison(Opcode& opcode) {
     return name;
 }
 
-/// Takes the operator that combines a comparison with a predicate; see ops/set.hpp.
-u32 take_combination(Opcode& opcode) {
-    u32 how = 0;
-    if (opcode.take("and")) how = 1;
-    if (opcode.take("or")) how = 2;
-    if (opcode.take("xor")) how = 3;
-    return how;
+/// Takes the operator that combines a comparison with a predicate.
+Combination take_combination(Opcode& opcode) {
+    if (opcode.take("and")) return Combination::bit_and;
+    if (opcode.take("or")) return Combination::bit_or;
+    return opcode.take("xor") ? Combination::bit_xor : Combination::none;
 }
 
 /// The part of a key that names a comparison. Integer eq and ne have no sign; other integer
@@ -60,31 +59,29 @@ void set_predicate(Builder& b) {
     Opcode& opcode = b.opcode();
     const Word type = opcode.take_last();
     const Word comparison = take_comparison(opcode);
-    const u32 how = take_combination(opcode);
+    const Combination how = take_combination(opcode);
     const bool flush = opcode.take("ftz");
     const Slot second = b.second_destination(b.operand(0));
     const Destination first = b.destination(b.operand(0), 'p');
-    const Slot other = how != 0 ? b.source(b.operand(3), 'p') : no_slot;
+    const Slot other = how != Combination::none ? b.source(b.operand(3), 'p') : no_slot;
     if (type == "f16x2" || type == "bf16x2") {
-        const auto number = comparison_number(comparison);
-        if (!number) return b.refuse();
+        const auto condition = comparison_named(comparison);
+        if (!condition) return b.refuse();
         const Slot left = b.source(b.operand(1), 'w');
         const Slot right = b.source(b.operand(2), 'w');
         if (b.refused()) return;
-        const u32 flags =
-            *number | (how << exec::set_combine_shift) | (flush ? exec::set_flush : 0);
-        return b.emit_row("setp." + std::string(type.text()),
-                          {first.slot, left, right, other, second}, static_cast<u16>(flags));
+        return b.emit_row(
+            "setp." + std::string(type.text()), {first.slot, left, right, other, second},
+            exec::SetFlags{.comparison = *condition, .combination = how, .flush = flush});
     }
-    const bool whole = how != 0 || second != no_slot;
+    const bool whole = how != Combination::none || second != no_slot;
     const std::string key = comparison_key(comparison, type, flush);
     const OpRow* const row = find_op((whole ? "setp.x." : "setp.") + key);
     if (row == nullptr) return b.refuse();
     const Slot left = b.source(b.operand(1), row->operands[1], is_signed(type));
     const Slot right = b.source(b.operand(2), row->operands[2], is_signed(type));
     if (b.refused()) return;
-    b.emit(row->operation(), {first.slot, left, right, other, second}).flags =
-        static_cast<u16>(how);
+    b.emit(row->operation(), {first.slot, left, right, other, second}).flags = how;
     // A guard skips the comparison, but not the branch.
     if (!whole && b.instruction().guard < 0)
         b.set_last_comparison(find_op("setp.bra." + key)->operation());
@@ -94,22 +91,23 @@ void set_value(Builder& b) {
     Opcode& opcode = b.opcode();
     const Word from = opcode.take_last();
     const Word result = opcode.take(opcode.count() - 2);
-    const auto number = comparison_number(take_comparison(opcode));
-    if (!number) return b.refuse();
-    const u32 how = take_combination(opcode);
+    const auto condition = comparison_named(take_comparison(opcode));
+    if (!condition) return b.refuse();
+    const Combination how = take_combination(opcode);
     const OpRow* const row =
         find_op("set." + std::string(result.text()) + "." + std::string(from.text()));
     if (row == nullptr) return b.refuse();
     const Destination to = b.destination(b.operand(0), row->operands[0], is_signed(result));
     const Slot left = b.source(b.operand(1), row->operands[1], is_signed(from));
     const Slot right = b.source(b.operand(2), row->operands[2], is_signed(from));
-    const Slot other = how != 0 ? b.source(b.operand(3), 'p') : no_slot;
+    const Slot other = how != Combination::none ? b.source(b.operand(3), 'p') : no_slot;
     if (b.refused()) return;
-    u32 flags = *number | (how << exec::set_combine_shift);
-    if (opcode.take("ftz")) flags |= exec::set_flush;
-    if (result == "f16" || result == "f16x2") flags |= exec::set_half_result;
-    if (result == "bf16" || result == "bf16x2") flags |= exec::set_bfloat_result;
-    b.emit(row->operation(), {to.slot, left, right, other}).flags = static_cast<u16>(flags);
+    const exec::SetFlags flags{.comparison = *condition,
+                               .combination = how,
+                               .flush = opcode.take("ftz"),
+                               .half_result = result == "f16" || result == "f16x2",
+                               .bfloat_result = result == "bf16" || result == "bf16x2"};
+    b.emit(row->operation(), {to.slot, left, right, other}).flags = flags;
     b.write_back(to);
 }
 
@@ -119,16 +117,17 @@ void select_by_sign(Builder& b) {
     key += opcode.take(opcode.count() - 2).text();
     key += '.';
     key += opcode.take_last().text();
-    decode_by_table(b, key, opcode.take("ftz") ? u16{exec::flush_flag} : u16{0});
+    decode_by_table(b, key, exec::RealFlags{.flush = opcode.take("ftz")});
 }
 
 void test_property(Builder& b) {
+    // In the order of exec::RealProperty.
     static constexpr Word names[] = {"finite",     "infinite", "number",
                                      "notanumber", "normal",   "subnormal"};
     const auto at = std::ranges::find(names, b.opcode().take(1));
     if (at == std::end(names)) return b.refuse();
     decode_by_table(b, "testp." + std::string(b.opcode().take_last().text()),
-                    static_cast<u16>(at - std::begin(names)));
+                    static_cast<exec::RealProperty>(at - std::begin(names)));
 }
 
 constexpr OpcodeDecoder comparison_decoders[] = {{"setp", set_predicate},

@@ -6,7 +6,7 @@
 namespace lode::emulator::decode {
 
 // Widening a half to float is exact.
-void mixed_arithmetic(Builder& b, const std::string& name, Word half, u16 flags) {
+void mixed_arithmetic(Builder& b, const std::string& name, Word half, exec::RealFlags flags) {
     b.opcode().take(b.opcode().count() - 2);
     const Destination to = b.destination(b.operand(0), 'w');
     std::array<Slot, 5> slots;
@@ -20,12 +20,12 @@ void mixed_arithmetic(Builder& b, const std::string& name, Word half, u16 flags)
     }
     slots[last] = b.source(b.operand(last), 'w');
     if (b.refused()) return;
-    b.emit_row(name + (flags != 0 ? ".ex.f32" : ".f32"),
+    b.emit_row(name + (flags != exec::RealFlags{} ? ".ex.f32" : ".f32"),
                {slots[0], slots[1], slots[2], slots[3], slots[4]}, flags);
     b.write_back(to);
 }
 
-void paired_arithmetic(Builder& b, std::string_view key, u16 flags) {
+void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags) {
     const Destination to = b.destination(b.operand(0), 'd');
     std::array<std::array<Slot, 5>, 2> halves;
     for (auto& slots : halves) {
@@ -45,8 +45,8 @@ void paired_arithmetic(Builder& b, std::string_view key, u16 flags) {
     b.write_back(to);
 }
 
-void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags) {
-    if (flags != 0) return b.refuse();
+void extreme_of_three(Builder& b, const std::string& name, bool flush, exec::RealFlags flags) {
+    if (flags != exec::RealFlags{}) return b.refuse();
     const std::string ftz = flush ? ".ftz" : "";
     const bool absolute = b.opcode().take("abs");
     const std::string key = name + ftz + (b.opcode().take("NaN") ? ".NaN" : "") + ".f32";

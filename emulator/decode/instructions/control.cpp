@@ -101,7 +101,7 @@ void barrier(Builder& b) {
     const Slot votes = reduces ? b.predicate(b.operand(at)) : no_slot;
     if (b.refused()) return;
     b.emit(Operation::block_barrier, {to.slot, id, count, votes}).flags =
-        static_cast<u16>(static_cast<u16>(kind) | (aligned ? exec::barrier_aligned : 0));
+        exec::BarrierFlags{kind, aligned};
     b.write_back(to);
 }
 

@@ -9,10 +9,6 @@ namespace {
 
 using ptx::OperandKind;
 
-// Flags of conversions, in addition to those of ops/real.hpp.
-constexpr u16 finite_flag = 32;        // .satfinite
-constexpr u16 ties_to_away_flag = 64;  // .rna
-
 bool is_integer(Word type) {
     return is_signed(type) || (ptx::WordPrefix("u").matches(type) && type != "ue8m0x2");
 }
@@ -20,7 +16,7 @@ bool is_integer(Word type) {
 /// The modifiers of a cvt.
 struct Conversion {
     Word from, to;
-    u16 flags = 0;
+    exec::RealFlags flags;
     bool to_whole = false;  ///< .rni, .rzi, .rmi or .rpi.
     bool directed = false;  ///< .rz, .rm or .rp.
 };
@@ -29,21 +25,20 @@ Conversion take_conversion(Opcode& opcode) {
     Conversion made;
     made.from = opcode.take_last();
     made.to = opcode.take(opcode.count() - 2);
-    if (opcode.take("ftz")) made.flags |= exec::flush_flag;
-    if (opcode.take("sat")) made.flags |= exec::saturate_flag;
-    if (opcode.take("relu")) made.flags |= exec::relu_flag;
-    if (opcode.take("satfinite")) made.flags |= finite_flag;
-    if (opcode.take("rna")) made.flags |= ties_to_away_flag;
-    const u16 rounding = take_rounding(opcode);
-    made.directed = rounding != exec::nearest;
-    made.flags |= rounding;
+    made.flags.flush = opcode.take("ftz");
+    made.flags.saturate = opcode.take("sat");
+    made.flags.relu = opcode.take("relu");
+    made.flags.finite = opcode.take("satfinite");
+    made.flags.ties_to_away = opcode.take("rna");
+    made.flags.round = take_rounding(opcode);
+    made.directed = made.flags.round != exec::nearest;
     static constexpr Word whole[] = {"rni", "rzi", "rmi", "rpi"};
     for (const Word word : whole) {
         if (!opcode.take(word)) continue;
-        made.flags |= rounding_of(word);
+        made.flags.round = rounding_of(word);
         made.to_whole = true;
     }
-    if (is_real(made.from) && is_integer(made.to) && !made.to_whole) made.flags |= exec::zero;
+    if (is_real(made.from) && is_integer(made.to) && !made.to_whole) made.flags.round = exec::zero;
     return made;
 }
 
@@ -51,22 +46,20 @@ Conversion take_conversion(Opcode& opcode) {
 std::string_view conversion_form(const Conversion& conversion, bool packs_two) {
     static constexpr std::string_view rounded[] = {"rni.", "rzi.", "rmi.", "rpi."};
     const auto& [from, to, flags, to_whole, directed] = conversion;
-    const bool extra =
-        (flags & (exec::flush_flag | exec::saturate_flag | exec::relu_flag | finite_flag)) != 0;
+    const bool extra = flags.flush || flags.saturate || flags.relu || flags.finite;
     if (is_real(from) && is_real(to)) {
         if (packs_two) return "";
-        if (to == from && to_whole)
-            return extra || is_half(to) ? "int.ex." : rounded[flags & exec::round_mask];
+        if (to == from && to_whole) return extra || is_half(to) ? "int.ex." : rounded[flags.round];
         return extra || directed ? "ex." : "";
     }
     if (is_real(from)) {
         if (!is_integer(to)) return "";  // The narrow formats.
         if (is_half(from)) return "int.";
-        if ((flags & exec::flush_flag) != 0 && from == "f32") return "int.ftz.";
-        return rounded[flags & exec::round_mask];
+        if (flags.flush && from == "f32") return "int.ftz.";
+        return rounded[flags.round];
     }
     if (is_real(to)) return is_integer(from) && (extra || directed) ? "ex." : "";
-    return (flags & exec::saturate_flag) != 0 ? "sat." : "";
+    return flags.saturate ? "sat." : "";
 }
 
 void convert(Builder& b) {

@@ -78,7 +78,7 @@ void set_slopes(Builder& b, const ptx::Operand& operand, const GeometryRow& geom
 }
 
 void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& image,
-                std::array<Slot, 8> more, u16 flags, u16 component) {
+                std::array<Slot, 8> more, exec::TextureFlags flags) {
     const auto results = b.list(b.operand(0));
     std::array<Destination, 4> to;
     for (u32 k = 0; k < 4; ++k)
@@ -90,8 +90,8 @@ void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& ima
     Op& op =
         b.emit(Operation::texture_fetch, {to[0].slot, to[1].slot, to[2].slot, to[3].slot,
                                           image.handle, image.at[0], image.at[1], image.at[2]});
-    op.flags = static_cast<u16>(static_cast<u16>(geometry.shape) | flags);
-    op.flags2 = component;
+    flags.shape = geometry.shape;
+    op.flags = flags;
     for (const Destination& each : to)
         b.write_back(each);
     set_resident(b, b.operand(0));
@@ -124,7 +124,7 @@ void fetch(Builder& b) {
         set_slopes(b, b.operand(2), *geometry, more, 2);
         set_slopes(b, b.operand(3), *geometry, more, 5);
     }
-    emit_fetch(b, *geometry, *image, more, is_whole ? exec::fetch_whole : u16{0}, 0);
+    emit_fetch(b, *geometry, *image, more, {.is_whole = is_whole});
 }
 
 // tld4.component.2d.v4.dtype.f32 {…}, [handle, {…}]
@@ -133,14 +133,15 @@ void gather(Builder& b) {
     opcode.take_last();               // The type of the coordinates: .f32
     opcode.take(opcode.count() - 2);  // The type of the results, of 32 bits
     if (!opcode.take("2d") || !opcode.take("v4")) return b.refuse();
-    static constexpr Meaning<u16> components[] = {{"r", 0}, {"g", 1}, {"b", 2}, {"a", 3}};
-    const u16 component = opcode.take_row(components)->value;
+    static constexpr Meaning<u8> components[] = {{"r", 0}, {"g", 1}, {"b", 2}, {"a", 3}};
+    exec::TextureFlags flags{.gathers = true};
+    flags.component = opcode.take_row(components)->value & 3;
     if (b.operand_count() != 2) return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), geometries[1]);
     if (!image) return;
     std::array<Slot, 8> more;
     more.fill(no_slot);
-    emit_fetch(b, geometries[1], *image, more, exec::fetch_gather, component);
+    emit_fetch(b, geometries[1], *image, more, flags);
 }
 
 // suld.b.geometry{.vec}.type.edge {…}, [handle, {…}] and sust.b … [handle, {…}], {…}
@@ -183,9 +184,9 @@ void surface(Builder& b, bool stores) {
     if (geometry->has_layer) at[geometry->axes] = image->layer;
     Op& op = b.emit(stores ? Operation::surface_store : Operation::surface_load,
                     {slots[0], slots[1], slots[2], slots[3], image->handle, at[0], at[1], at[2]});
-    op.flags = static_cast<u16>(static_cast<u16>(geometry->shape) |
-                                (static_cast<u16>(edge) << exec::surface_edge_shift));
-    op.flags2 = static_cast<u16>(bytes);
+    exec::SurfaceFlags flags{geometry->shape, edge};
+    flags.bytes = bytes & 15;
+    op.flags = flags;
     if (stores) return;
     for (const Destination& each : to)
         b.write_back(each);
@@ -215,9 +216,7 @@ void query(Builder& b) {
     const Destination to = b.destination(b.operand(0), 'w');
     if (b.refused()) return;
     Op& op = b.emit(Operation::image_query, {to.slot, no_slot, no_slot, no_slot, image, level});
-    op.flags =
-        static_cast<u16>(exec::any_shape | (opcode.name() == "suq" ? exec::query_surface : u16{0}));
-    op.flags2 = static_cast<u16>(found->value);
+    op.flags = exec::QueryFlags{found->value, opcode.name() == "suq"};
     b.write_back(to);
 }
 

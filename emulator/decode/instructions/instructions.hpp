@@ -4,6 +4,7 @@
 
 #include "emulator/decode/builder.hpp"
 #include "emulator/isa/atomic.hpp"
+#include "emulator/isa/real.hpp"
 
 #include <optional>
 #include <span>
@@ -47,15 +48,15 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 void decode_by_table(Builder& b);
 /// Emits one op: the row with that key. Its operands are the instruction's, in order; the last word
 /// of the opcode is their type.
-void decode_by_table(Builder& b, std::string_view key, u16 flags = 0);
+void decode_by_table(Builder& b, std::string_view key, Flags flags = {});
 
 // composed.cpp
 /// add, sub and fma of .f32 with operands of the type `half`.
-void mixed_arithmetic(Builder& b, const std::string& name, Word half, u16 flags);
+void mixed_arithmetic(Builder& b, const std::string& name, Word half, exec::RealFlags flags);
 /// add, sub, mul and fma of .f32x2; `key` is the row for one float.
-void paired_arithmetic(Builder& b, std::string_view key, u16 flags);
+void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags);
 /// min and max of three floats.
-void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags);
+void extreme_of_three(Builder& b, const std::string& name, bool flush, exec::RealFlags flags);
 
 // call.cpp
 /// Loads the caller's arguments into the parameters in .reg space, before the body.

@@ -2,6 +2,7 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/uses.hpp"
+#include "emulator/isa/control.hpp"
 #include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
@@ -40,8 +41,7 @@ void access_row(Builder& b, const Transfer& transfer, const ptx::Operand& data, 
                 u32 offset) {
     const auto emit = [&](Operation operation, Slot value) {
         Op& op = b.emit(operation, {value, row});
-        op.flags = static_cast<u16>(transfer.bytes);
-        op.flags2 = static_cast<u16>(offset % 4);
+        op.flags = exec::RowFlags{static_cast<u8>(transfer.bytes), static_cast<u8>(offset % 4)};
     };
     if (transfer.stores) {
         const Slot value = b.source(data, transfer.letter(), transfer.sign);
@@ -111,14 +111,15 @@ void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
     std::array<Destination, 4> to;
-    u16 copies = 0;
+    exec::AccessFlags flags;
+    u32 copies = 0;
     std::array<Slot, 4> marked;  // The registers of narrower values, whose marks the access has.
     marked.fill(no_slot);
     const bool has_room = count <= exec::most_marked;
     for (u32 k = 0; k < count; ++k) {
         const ptx::Operand& data = transfer.data[first + k];
         const bool is_copied = b.is_copied(data);
-        copies |= static_cast<u16>(u32{is_copied} << k);
+        copies |= u32{is_copied} << k;
         if (is_copied && has_room) marked[k] = b.frame().reg(data.index);
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
@@ -134,18 +135,19 @@ void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
     Op& op = b.emit_access(operation, {slots[0], slots[1], slots[2], slots[3], slots[4]});
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
-    op.flags = copies;
     for (u32 k = 0; k < count; ++k) {
         if (marked[k] == no_slot || marked[k] == slots[k]) continue;
-        op.flags |= exec::access_marks;
+        flags.marks = true;
         op.r[count + 1 + k] = marked[k];
     }
-    if (b.may_load_padding()) op.flags |= exec::access_padding;
+    flags.padding = b.may_load_padding();
     if (address.indexed != nullptr) {
         op.r[exec::index_base_operand] = address.indexed->base;
         op.r[exec::index_scale_operand] = address.indexed->scale;
-        if (address.indexed->sign) op.flags |= exec::access_signed_index;
+        flags.signed_index = address.indexed->sign;
     }
+    flags.copies = copies & 15;
+    op.flags = flags;
     for (u32 k = 0; k < count; ++k) {
         b.write_back(to[k]);
         if ((copies >> k & 1) != 0 && !has_room && to[k].reg != no_slot)
@@ -253,10 +255,11 @@ void is_space(Builder& b) {
     const Destination to = b.destination(b.operand(0), 'p');
     const Slot address = b.source(b.operand(1), 'd');
     if (b.refused()) return;
-    Op& op = b.emit(Operation::is_space, {to.slot, address});
-    op.flags = static_cast<u16>(window);
-    op.flags2 = space == ptx::Space::constant ? 1 : 0;
-    if (word == "shared" || word == "shared::cta") op.flags2 = 2;
+    exec::SpaceFlags flags;
+    flags.window = static_cast<u8>(window) & 15;
+    flags.constants = space == ptx::Space::constant;
+    flags.own = word == "shared" || word == "shared::cta";
+    b.emit(Operation::is_space, {to.slot, address}).flags = flags;
 }
 
 // Cache policies are opaque and have no effect: there is no cache.

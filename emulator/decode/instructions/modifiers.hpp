@@ -24,16 +24,16 @@ constexpr bool is_signed(ptx::Type type) noexcept {
     return type.kind == ptx::Class::signed_integer;
 }
 
-/// The flag of a rounding modifier; .rn, .rna and .rni give `nearest`.
-constexpr u16 rounding_of(Word word) noexcept {
+/// The direction of a rounding modifier; .rn, .rna and .rni give `nearest`.
+constexpr exec::Round rounding_of(Word word) noexcept {
     if (word == "rz" || word == "rzi") return exec::zero;
     if (word == "rm" || word == "rmi") return exec::down;
     if (word == "rp" || word == "rpi") return exec::up;
     return exec::nearest;
 }
 
-/// Takes .rn, .rz, .rm or .rp and returns its flag; that of .rn if there is none.
-inline u16 take_rounding(Opcode& opcode) noexcept {
+/// Takes .rn, .rz, .rm or .rp and returns its direction; that of .rn if there is none.
+inline exec::Round take_rounding(Opcode& opcode) noexcept {
     static constexpr Word directed[] = {"rz", "rm", "rp"};
     for (const Word word : directed)
         if (opcode.take(word)) return rounding_of(word);

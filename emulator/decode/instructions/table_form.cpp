@@ -4,7 +4,7 @@
 
 namespace lode::emulator::decode {
 
-void decode_by_table(Builder& b, std::string_view key, u16 flags) {
+void decode_by_table(Builder& b, std::string_view key, Flags flags) {
     const OpRow* const row = find_op(key);
     if (row == nullptr) return b.refuse();
     const std::string_view letters(row->operands);

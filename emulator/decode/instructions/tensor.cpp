@@ -125,10 +125,11 @@ void move_matrices(Builder& b, bool stores) {
     }
     const u32 count = opcode.take("x1") ? 1 : opcode.take("x2") ? 2 : 4;
     opcode.take("x4");
-    u16 flags = static_cast<u16>(count);
-    if (opcode.take("trans")) flags |= exec::matrix_transposed;
-    if (opcode.take("b6x16_p32")) flags |= exec::matrix_of_6_bits;
-    if (opcode.take("b4x16_p64")) flags |= exec::matrix_of_4_bits;
+    exec::MatrixFlags flags;
+    flags.count = static_cast<u8>(count);
+    flags.transposed = opcode.take("trans");
+    flags.of_6_bits = opcode.take("b6x16_p32");
+    flags.of_4_bits = opcode.take("b4x16_p64");
     opcode.take("b8x16");
     const bool shared = opcode.take_prefix("shared");
     const auto list = b.list(b.operand(stores ? 1 : 0));

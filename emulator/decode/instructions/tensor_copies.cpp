@@ -9,17 +9,15 @@ namespace {
 
 using ptx::OperandKind;
 
-/// The flags of the way in which a copy visits the tensor.
-u16 take_mode(Opcode& opcode) {
+/// Takes the way in which a copy visits the tensor.
+void take_mode(Opcode& opcode, exec::TensorCopyFlags& flags) {
     static constexpr Meaning<TensorMode> modes[] = {{"im2col", TensorMode::im2col},
                                                     {"im2col_no_offs", TensorMode::im2col},
                                                     {"im2col::w", TensorMode::im2col_w},
                                                     {"im2col::w::128", TensorMode::im2col_w_128}};
     opcode.ignore({"tile"});
-    if (opcode.take("tile::gather4") || opcode.take("tile::scatter4")) return exec::tensor_gather;
-    const auto* const mode = opcode.take_row(modes);
-    if (mode == nullptr) return 0;
-    return static_cast<u16>(static_cast<u16>(mode->value) << exec::tensor_mode_shift);
+    flags.gathers = opcode.take("tile::gather4") || opcode.take("tile::scatter4");
+    if (const auto* const mode = opcode.take_row(modes)) flags.mode = mode->value;
 }
 
 u32 take_axes(Opcode& opcode) {
@@ -63,24 +61,23 @@ void copy_tensor(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"async", "bulk", "tensor", "global", "bulk_group", "L2", "L2::cache_hint",
                    "mbarrier::complete_tx::bytes"});
-    auto what = TensorCopy::store;
-    if (opcode.take("prefetch")) what = TensorCopy::prefetch;
-    u16 reduction = 0;
+    exec::TensorCopyFlags flags{.what = TensorCopy::store};
+    if (opcode.take("prefetch")) flags.what = TensorCopy::prefetch;
     if (opcode.take("reduce")) {
-        what = TensorCopy::reduce;
+        flags.what = TensorCopy::reduce;
         const auto operation = take_operation(opcode);
         if (!operation) return b.refuse();
-        reduction = static_cast<u16>(*operation);
+        flags.reduction = *operation;
     }
     const bool loads = b.operand(0).address && b.operand(0).kind != OperandKind::list;
-    if (loads) what = TensorCopy::load;
+    if (loads) flags.what = TensorCopy::load;
     opcode.take_prefix("shared");
     const bool to_many = opcode.take("multicast::cluster");
     opcode.ignore({"cta_group::1"});
-    const u16 pair = opcode.take("cta_group::2") ? exec::tensor_pair : u16{0};
-    const u32 axes = take_axes(opcode);
-    const u16 mode = take_mode(opcode);
-    if (axes == 0) return b.refuse();
+    flags.by_pair = opcode.take("cta_group::2");
+    flags.axes = take_axes(opcode) & 7;
+    take_mode(opcode, flags);
+    if (flags.axes == 0) return b.refuse();
 
     u32 next = loads ? 1 : 0;
     const auto parts = b.list(b.operand(next++));
@@ -92,7 +89,7 @@ void copy_tensor(Builder& b) {
     if (loads) {
         shared = whole_addresses(b, b.operand(0));
         barrier = whole_addresses(b, b.operand(next++));
-    } else if (what != TensorCopy::prefetch) {
+    } else if (flags.what != TensorCopy::prefetch) {
         shared = whole_addresses(b, b.operand(next++));
     }
     std::span<const ptx::Operand> offsets;
@@ -100,10 +97,7 @@ void copy_tensor(Builder& b) {
     const Slot blocks = to_many ? b.source(b.operand(next), 'h') : no_slot;
     emit_operands(b, coordinates, offsets);
     if (b.refused()) return;
-    Op& op = b.emit_access(Operation::copy_tensor, {no_slot, map, shared, barrier, blocks});
-    op.flags =
-        static_cast<u16>(static_cast<u16>(what) | mode | pair | axes << exec::tensor_axes_shift);
-    op.flags2 = reduction;
+    b.emit_access(Operation::copy_tensor, {no_slot, map, shared, barrier, blocks}).flags = flags;
 }
 
 namespace {
@@ -142,8 +136,8 @@ void replace_field(Builder& b) {
     }
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::replace_tensor_field, {no_slot, address.slot, value});
-    op.flags = static_cast<u16>(field->value);
-    op.flags2 = static_cast<u16>(address.window_flags | ordinal << 8);
+    op.flags = exec::TensorFieldFlags{field->value, static_cast<u8>(ordinal)};
+    op.flags2 = address.window_flags;
     op.imm = address.offset;
 }
 

@@ -12,6 +12,7 @@
 namespace lode::emulator::decode {
 
 using exec::Element;
+using exec::TensorBlocks;
 using exec::TensorKind;
 
 namespace {
@@ -25,10 +26,10 @@ Slot tensor_address(Builder& b, const ptx::Operand& operand) {
     return sum;
 }
 
-/// Takes .cta_group::1 or ::2; true for the second.
-bool take_pair(Opcode& opcode) {
+/// Takes .cta_group::1 or ::2.
+TensorBlocks take_blocks(Opcode& opcode) {
     opcode.ignore({"cta_group::1"});
-    return opcode.take("cta_group::2");
+    return opcode.take("cta_group::2") ? TensorBlocks::pair : TensorBlocks::one;
 }
 
 Op& emit_of_warp(Builder& b, Operation operation, Slot first, Slot second) {
@@ -38,17 +39,18 @@ Op& emit_of_warp(Builder& b, Operation operation, Slot first, Slot second) {
 
 void allocate(Builder& b) {
     b.opcode().ignore({"sync", "aligned", "shared::cta", "b32"});
-    const bool pair = take_pair(b.opcode());
+    const TensorBlocks blocks = take_blocks(b.opcode());
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot columns = b.source(b.operand(1), 'w');
     if (b.refused()) return;
-    emit_of_warp(b, Operation::allocate_tensor_memory, to, columns).flags = pair ? 1 : 0;
-    if (pair) emit_of_warp(b, Operation::await_pair_allocation, no_slot, no_slot);
+    emit_of_warp(b, Operation::allocate_tensor_memory, to, columns).flags = blocks;
+    if (blocks == TensorBlocks::pair)
+        emit_of_warp(b, Operation::await_pair_allocation, no_slot, no_slot);
 }
 
 void free_memory(Builder& b) {
     b.opcode().ignore({"sync", "aligned", "b32"});
-    take_pair(b.opcode());
+    take_blocks(b.opcode());
     const Slot address = b.source(b.operand(0), 'w');
     const Slot columns = b.source(b.operand(1), 'w');
     if (b.refused()) return;
@@ -132,17 +134,18 @@ void move_registers(Builder& b, bool stores) {
 
 void copy_matrix(Builder& b) {
     Opcode& opcode = b.opcode();
-    const bool pair = take_pair(opcode);
-    static constexpr Meaning<u16> shapes[] = {{"128x256b", 0},      {"4x256b", 1},
-                                              {"128x128b", 2},      {"warpx2::02_13", 3},
-                                              {"warpx2::01_23", 4}, {"warpx4", 5}};
+    const TensorBlocks blocks = take_blocks(opcode);
+    static constexpr Meaning<u8> shapes[] = {{"128x256b", 0},      {"4x256b", 1},
+                                             {"128x128b", 2},      {"warpx2::02_13", 3},
+                                             {"warpx2::01_23", 4}, {"warpx4", 5}};
     const auto* const shape = opcode.take_row(shapes);
     if (shape == nullptr) return b.refuse();
-    u16 flags = shape->value;
     opcode.ignore({"64x128b", "32x128b", "b8x16"});
-    if (opcode.take("b6x16_p32")) flags |= exec::tensor_copy_of_6_bits;
-    if (opcode.take("b4x16_p64")) flags |= exec::tensor_copy_of_4_bits;
-    if (pair) flags |= exec::tensor_copy_by_pair;
+    exec::TensorRowsFlags flags;
+    flags.shape = shape->value;
+    flags.of_6_bits = opcode.take("b6x16_p32");
+    flags.of_4_bits = opcode.take("b4x16_p64");
+    flags.by_pair = blocks == TensorBlocks::pair;
     const Slot descriptor = b.source(b.operand(1), 'd');
     const Slot to = tensor_address(b, b.operand(0));
     if (b.refused()) return;
@@ -151,17 +154,17 @@ void copy_matrix(Builder& b) {
 
 void shift_rows(Builder& b) {
     b.opcode().ignore({"down"});
-    const bool pair = take_pair(b.opcode());
+    const TensorBlocks blocks = take_blocks(b.opcode());
     const Slot address = tensor_address(b, b.operand(0));
     if (b.refused()) return;
-    b.emit(Operation::shift_tensor_memory, {no_slot, address}).flags = pair ? 1 : 0;
+    b.emit(Operation::shift_tensor_memory, {no_slot, address}).flags = blocks;
 }
 
 // tcgen05.commit…{.multicast::cluster}.b64 [mbarrier]{, mask of blocks}
 void commit(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"mbarrier::arrive::one", "b64"});
-    take_pair(opcode);
+    take_blocks(opcode);
     const bool shared = opcode.take("shared::cluster");
     const ptx::Operand& barrier = b.operand(0);
     if (opcode.take("multicast::cluster")) {
@@ -176,7 +179,7 @@ void commit(Builder& b) {
     const LaneAddresses address = lane_addresses(b, barrier, shared || narrow);
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, no_slot});
-    op.flags = exec::arrive_once | exec::arrive_copies;
+    op.flags = exec::ArriveFlags{.once = true, .copies = true};
     op.flags2 = address.window_flags;
     op.imm = address.offset;
 }
@@ -211,7 +214,7 @@ void multiply_in_tensor_memory(Builder& b) {
     exec::TensorProduct& plan = b.kernel().tensor_products.emplace_back();
     plan.stationary = opcode.take("ws");
     plan.sparse = opcode.take("sp");
-    plan.blocks = take_pair(opcode) ? 2 : 1;
+    plan.blocks = take_blocks(opcode) == TensorBlocks::pair ? 2 : 1;
     const auto* const kind = opcode.take_row(kinds);
     if (kind == nullptr) return b.refuse();
     plan.kind = kind->value;
@@ -245,7 +248,7 @@ void multiply_in_tensor_memory(Builder& b) {
 
 void relinquish(Builder& b) {
     b.opcode().ignore({"sync", "aligned"});
-    take_pair(b.opcode());
+    take_blocks(b.opcode());
     emit_of_warp(b, Operation::relinquish_tensor_memory, no_slot, no_slot);
 }
 

@@ -14,7 +14,14 @@ namespace lode::emulator::decode {
 
 namespace {
 
-constexpr Word video_comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+exec::VideoComparison take_video_comparison(Opcode& opcode) {
+    using exec::VideoComparison;
+    static constexpr Meaning<VideoComparison> comparisons[] = {
+        {"eq", VideoComparison::eq}, {"ne", VideoComparison::ne}, {"lt", VideoComparison::lt},
+        {"le", VideoComparison::le}, {"gt", VideoComparison::gt}, {"ge", VideoComparison::ge}};
+    const auto* const found = opcode.take_row(comparisons);
+    return found != nullptr ? found->value : VideoComparison::eq;
+}
 
 // The part of a register that a selector names, as in a, b and d of VideoPlan.
 u8 video_part(std::string_view selector) {
@@ -41,8 +48,8 @@ void scalar_video(Builder& b) {
     // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
     if (!sets) opcode.take(at++);
-    if (is_signed(opcode.take(at++))) plan.flags |= exec::plan_signed_a;
-    if (is_signed(opcode.take(at))) plan.flags |= exec::plan_signed_b;
+    plan.signed_a = is_signed(opcode.take(at++));
+    plan.signed_b = is_signed(opcode.take(at));
     // For these, ptxas 13.0 on an H200 deviates from the PTX ISA: it saturates and compares 32-bit
     // intermediate values, some of them with the wrong sign.
     static constexpr Word deviating[] = {"sat", "shr7", "shr15", "min", "max"};
@@ -51,12 +58,10 @@ void scalar_video(Builder& b) {
             return b.refuse(fmt::format(
                 "with .{}, which GPUs don't execute as the PTX ISA specifies", word.text()));
     }
-    if (opcode.take("wrap")) plan.flags |= exec::plan_wrap;
-    if (opcode.take("po")) plan.flags |= exec::plan_plus_one;
+    plan.wraps = opcode.take("wrap");
+    plan.plus_one = opcode.take("po");
     opcode.ignore({"clamp"});
-    for (u8 k = 0; sets && k < std::size(video_comparisons); ++k) {
-        if (opcode.take(video_comparisons[k])) plan.comparison = k;
-    }
+    if (sets) plan.comparison = take_video_comparison(opcode);
     ptx::Operand to = b.operand(0);
     ptx::Operand left = b.operand(1);
     ptx::Operand right = b.operand(2);
@@ -66,9 +71,9 @@ void scalar_video(Builder& b) {
     plan.a = video_part(std::exchange(left.selector, {}));
     plan.b = video_part(std::exchange(right.selector, {}));
     plan.d = video_part(std::exchange(to.selector, {}));
-    if (std::exchange(left.negated, false) != std::exchange(right.negated, false))
-        plan.flags |= exec::plan_negate_product;
-    if (std::exchange(other.negated, false)) plan.flags |= exec::plan_negate_c;
+    plan.negates_product =
+        std::exchange(left.negated, false) != std::exchange(right.negated, false);
+    plan.negates_c = std::exchange(other.negated, false);
     const bool has_c = b.operand_count() == 4;
     const Destination destination = b.destination(to, 'w');
     const Slot first = b.source(left, 'w');
@@ -111,25 +116,25 @@ void simd_video(Builder& b) {
     if (found == std::end(kinds) || opcode.count() < 4 || b.operand_count() != 4) return b.refuse();
     const bool has_halves = found->of_halves == name;
     const bool sets = found->what == exec::Video::set;
-    u16 flags = static_cast<u16>(found->what);
-    if (has_halves) flags |= exec::video_halves;
+    exec::SimdFlags flags;
+    flags.what = found->what;
+    flags.halves = has_halves;
     // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
-    if (!sets && is_signed(opcode.take(at++))) flags |= exec::video_signed_d;
-    if (is_signed(opcode.take(at++))) flags |= exec::video_signed_a;
-    if (is_signed(opcode.take(at))) flags |= exec::video_signed_b;
-    if (opcode.take("sat")) flags |= exec::video_saturate;
-    if (opcode.take("add")) flags |= exec::video_accumulate;
-    u16 written = 0;
-    for (u16 k = 0; sets && k < std::size(video_comparisons); ++k) {
-        if (opcode.take(video_comparisons[k])) written = static_cast<u16>(k << 4);
-    }
+    flags.signed_d = !sets && is_signed(opcode.take(at++));
+    flags.signed_a = is_signed(opcode.take(at++));
+    flags.signed_b = is_signed(opcode.take(at));
+    flags.saturates = opcode.take("sat");
+    flags.accumulates = opcode.take("add");
+    if (sets) flags.comparison = take_video_comparison(opcode);
+    u32 written = 0;
     ptx::Operand to = b.operand(0);
     ptx::Operand left = b.operand(1);
     ptx::Operand right = b.operand(2);
     const std::string_view mask = std::exchange(to.selector, {});
     for (const char digit : mask.empty() ? std::string_view("3210") : mask.substr(1))
-        written |= static_cast<u16>(1 << (digit - '0'));
+        written |= 1u << (digit - '0');
+    flags.written = written & 15;
     exec::SimdPlan plan;
     plan.a = simd_parts(std::exchange(left.selector, {}), 0);
     plan.b = simd_parts(std::exchange(right.selector, {}), has_halves ? 2 : 4);
@@ -140,7 +145,6 @@ void simd_video(Builder& b) {
     if (b.refused()) return;
     Op& op = b.emit(Operation::video_simd, {destination.slot, first, second, third});
     op.flags = flags;
-    op.flags2 = written;
     op.imm = std::bit_cast<u64>(plan);
     b.write_back(destination);
 }

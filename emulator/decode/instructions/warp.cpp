@@ -68,7 +68,7 @@ void shuffle(Builder& b) {
     const auto members = b.known_number(b.operand(4));
     const bool fixed = lane && clamp && members;
     Op& op = emit_warp(b, fixed ? Operation::shuffle_fixed : Operation::shuffle, to, from);
-    op.flags = static_cast<u16>(kind);
+    op.flags = kind;
     if (fixed)
         op.table = &b.kernel().shuffles.emplace_back(fixed_shuffle(kind, *lane, *clamp, *members));
     b.write_back(to);
@@ -87,7 +87,7 @@ void vote(Builder& b) {
     from.a = b.predicate(b.operand(1));
     from.members = members_slot;
     if (b.refused()) return;
-    emit_warp(b, Operation::vote, to, from).flags = static_cast<u16>(kind);
+    emit_warp(b, Operation::vote, to, from).flags = kind;
     b.write_back(to);
 }
 
@@ -102,7 +102,8 @@ void match(Builder& b) {
     from.a = b.source(b.operand(1), wide ? 'd' : 'w');
     from.members = b.source(b.operand(2), 'w');
     if (b.refused()) return;
-    emit_warp(b, wide ? Operation::match64 : Operation::match32, to, from).flags = all ? 1 : 0;
+    emit_warp(b, wide ? Operation::match64 : Operation::match32, to, from).flags =
+        all ? exec::Match::all : exec::Match::any;
     b.write_back(to);
 }
 
@@ -126,9 +127,10 @@ void reduce(Builder& b) {
     const auto* const found = std::ranges::find_if(
         kinds, [&](const Kind& one) { return one.operation == operation && one.type == type; });
     if (found == std::end(kinds)) return b.refuse();
-    u16 flags = static_cast<u16>(found->what);
-    if (opcode.take("abs")) flags |= exec::reduce_abs;
-    if (opcode.take("NaN")) flags |= exec::reduce_nan;
+    exec::ReduceFlags flags;
+    flags.what = found->what;
+    flags.of_magnitudes = opcode.take("abs");
+    flags.keeps_nan = opcode.take("NaN");
     const Destination to = b.destination(b.operand(0), 'w');
     WarpOperands from;
     from.a = b.source(b.operand(1), 'w');

@@ -80,7 +80,7 @@ struct Marks {
 
 /// Where in the frame the register is that a part is copied through.
 const u8* part_of(const WarpContext& c, const Op* op, u32 part, u32 parts) {
-    if ((op->flags & access_marks) != 0 && op->r[parts + 1 + part] != no_slot)
+    if (op->flags.as<AccessFlags>().marks && op->r[parts + 1 + part] != no_slot)
         return c.area[0] + op->r[parts + 1 + part];
     return c.area[0] + op->r[part];
 }
@@ -257,7 +257,7 @@ const Op* copy_marks(WarpContext& c, const Op* op) {
 
 void init_written(WarpContext& c, const Op* op, u32 parts) {
     if (!c.warp->undefined) return;
-    each_copied(u32{op->flags} & access_copies, [&](u32 part) {
+    each_copied(op->flags.as<AccessFlags>().copies, [&](u32 part) {
         const auto found = c.warp->undefined->rows.find(part_of(c, op, part, parts));
         if (found != c.warp->undefined->rows.end())
             each_lane(c.mask, [&](u32 i) { found->second[i] = 0; });

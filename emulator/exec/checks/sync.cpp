@@ -84,12 +84,12 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
                   fmt::format("arrives at barrier {} as thread {} of {}", id,
                               barrier.arrived + threads, expected));
     }
-    if ((op->flags & barrier_aligned) == 0) return;
+    if (!op->flags.as<BarrierFlags>().aligned) return;
     for (u32 k = 0; k < warp.count; ++k) {
         const ConvergenceGroup& group = warp.groups[k];
         if (group.state != GroupState::at_barrier || group.pc == op + 1) continue;
         const Op* const other = group.pc - 1;
-        if ((other->flags & barrier_aligned) == 0 || (group.mask & ~earlier) == 0) continue;
+        if (!other->flags.as<BarrierFlags>().aligned || (group.mask & ~earlier) == 0) continue;
         tell_sync(
             c, op, lane, Finding::divergent_barrier,
             fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
@@ -107,7 +107,7 @@ void check_exit(WarpContext& c, u64 instructions) {
         const ConvergenceGroup& group = warp.groups[k];
         if (group.state != GroupState::at_barrier) continue;
         const Op* const op = group.pc - 1;
-        if ((op->flags & barrier_aligned) == 0) continue;
+        if (!op->flags.as<BarrierFlags>().aligned) continue;
         WarpContext there;
         there.launch = c.launch;
         there.warp = c.warp;

@@ -50,7 +50,7 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
     const Op& op = *step.op;
     Xbyak::Label& exit = exit_at(step);
     if (step.kind.form == AddressForm::index) {
-        emit_widened(index, (op.flags & access_signed_index) != 0, exit);
+        emit_widened(index, op.flags.as<AccessFlags>().signed_index, exit);
         const u32 scale = op.r[index_scale_operand];
         if (scale != 1) imul(rax, rax, static_cast<int>(scale));
         const Slot base = op.r[index_base_operand];

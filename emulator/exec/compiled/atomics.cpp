@@ -26,7 +26,7 @@ void Tracer::emit_note_sums(const Step& step, Xbyak::Label& exit) {
 /// Sums in the block's shared memory, lane after lane; others are called.
 void Tracer::emit_atomic(const Step& step) {
     const Op& op = *step.op;
-    const bool is_sum = op.flags == static_cast<u16>(AtomicOp::add) &&
+    const bool is_sum = op.flags.as<AtomicOp>() == AtomicOp::add &&
                         (op.flags2 & atomic_window_mask) == static_cast<u16>(Window::shared);
     const bool narrow = (op.flags2 & atomic_narrow) != 0;
     if (!is_sum) return emit_call(step);

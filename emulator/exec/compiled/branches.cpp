@@ -2,6 +2,7 @@
 #if defined(__x86_64__)
 
 #include "emulator/exec/compiled/tracer.hpp"
+#include "emulator/isa/control.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -176,7 +177,7 @@ void Tracer::emit_branch(const Step& step) {
     Taken& taken = add_taken(step, true);
     if (step.kind.action == Action::compare_and_branch) {
         emit_comparison(step);
-        if (op.flags != 0) not_(eax);
+        if (op.flags.as<BranchWhen>() == BranchWhen::fails) not_(eax);
     } else {
         mov(eax, memory_of(op.r[0]));
         if (step.kind.action == Action::branch_unless) not_(eax);

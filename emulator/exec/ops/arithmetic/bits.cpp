@@ -128,9 +128,10 @@ const Op* logic3(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
+    const u32 table = op->flags.as<u16>();
     u32 on[8];
     for (u32 i = 0; i < 8; ++i)
-        on[i] = ((op->flags >> i) & 1) != 0 ? ~0u : 0;
+        on[i] = ((table >> i) & 1) != 0 ? ~0u : 0;
     assign(c, destination<u32>(c, op->r[0]), [=](u32 i) {
         const u32 x = a[i];
         const u32 y = b[i];
@@ -182,14 +183,14 @@ const Op* select(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// slct: a if c >= 0, otherwise b. flags: flush denormals in c.
+/// slct: a if c >= 0, otherwise b. RealFlags: flush denormals in c.
 template <class T, class C>
 const Op* select_by_sign(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[2]);
     const C* by = source<C>(c, op->r[3]);
     if constexpr (std::is_same_v<C, f32>) {
-        if ((op->flags & flush_flag) != 0) {
+        if (op->flags.as<RealFlags>().flush) {
             assign(c, destination<T>(c, op->r[0]),
                    [=](u32 i) { return flushed(by[i]) >= 0 ? a[i] : b[i]; });
             return op + 1;

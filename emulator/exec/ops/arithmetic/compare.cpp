@@ -1,6 +1,7 @@
 // setp: 18 comparisons of integers and reals, with an optional combination.
 #include "emulator/exec/ops/arithmetic/rows.hpp"
 #include "emulator/exec/ops/control/branch.hpp"
+#include "emulator/isa/control.hpp"
 #include "emulator/isa/half.hpp"
 #include "emulator/isa/real.hpp"
 
@@ -8,13 +9,14 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// setp and the branch that follows it: to the target if r[0] = f(a, b); flags: if not.
+/// setp and the branch that follows it: to the target if r[0] = f(a, b), or if not: BranchWhen.
 template <class A, auto f>
 const Op* compare_and_branch(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
-    return branch_on(c, op, (op->flags != 0 ? ~bits : bits) & c.mask);
+    const bool fails = op->flags.as<BranchWhen>() == BranchWhen::fails;
+    return branch_on(c, op, (fails ? ~bits : bits) & c.mask);
 }
 
 #define LODE_COMPARE(condition, type, T, expression)                   \

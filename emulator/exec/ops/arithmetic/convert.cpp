@@ -26,9 +26,8 @@ D clamped(S a) {
 
 /// Converts an integer to a real with any rounding direction.
 template <class T, class S>
-T real_of(S a, u32 flags) {
+T real_of(S a, Round way) {
     const T near = static_cast<T>(a);
-    const u32 way = flags & round_mask;
     if (way == nearest) return near;
     const auto exact = static_cast<long double>(a);
     const auto got = static_cast<long double>(near);
@@ -40,8 +39,8 @@ T real_of(S a, u32 flags) {
 }
 
 template <class T>
-T rounded_whole(T a, u32 way) {
-    switch (way & round_mask) {
+T rounded_whole(T a, Round way) {
+    switch (way) {
         case zero:
             return std::trunc(a);
         case down:
@@ -84,23 +83,23 @@ D from_real(f64 a) {
                                              : __builtin_rint(a));
 }
 template <class D>
-D from_half(f32 a, u32 flags) {
-    return whole_to_integer<D>(rounded_whole(a, flags));
+D from_half(f32 a, RealFlags flags) {
+    return whole_to_integer<D>(rounded_whole(a, flags.round));
 }
 
 template <class T>
-T saturate_if(T a, u32 flags) {
-    return (flags & saturate_flag) != 0 ? saturated(a) : a;
+T saturate_if(T a, RealFlags flags) {
+    return flags.saturate ? saturated(a) : a;
 }
 
 /// A double can't hold every 64-bit integer; the intermediate value is rounded to odd.
 template <class S>
-u32 narrowed_integer(S a, const Format& format, u32 flags) {
+u32 narrowed_integer(S a, const Format& format, RealFlags flags) {
     const f64 toward_zero = real_of<f64, S>(a, zero);
     const bool exact = static_cast<long double>(toward_zero) == static_cast<long double>(a);
     const f64 odd = exact ? toward_zero : real64(bits_of(toward_zero) | 1);
-    u32 result = narrowed(odd, format, flags & round_mask, false);
-    if ((flags & saturate_flag) != 0) {
+    u32 result = narrowed(odd, format, flags.round, false);
+    if (flags.saturate) {
         const bool positive = a > 0;
         result = positive ? narrowed(1.0, format, zero, false) : 0;
     }

@@ -43,34 +43,35 @@ const Op* multiply_flushing(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// testp: tests a property of a floating-point number by its bits; flags select the property.
+/// testp: tests a property of a floating-point number by its bits.
 template <class U, U exponent, U fraction>
 const Op* test_property(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
+    const auto property = op->flags.as<RealProperty>();
     u32 bits = 0;
     for (u32 i = 0; i < lanes; ++i) {
         const U e = a[i] & exponent;
         const U f = a[i] & fraction;
         bool is = false;
-        switch (op->flags) {
-            case 0:
+        switch (property) {
+            case RealProperty::finite:
                 is = e != exponent;
-                break;  // finite
-            case 1:
+                break;
+            case RealProperty::infinite:
                 is = e == exponent && f == 0;
-                break;  // infinite
-            case 2:
+                break;
+            case RealProperty::number:
                 is = !(e == exponent && f != 0);
-                break;  // number
-            case 3:
+                break;
+            case RealProperty::not_a_number:
                 is = e == exponent && f != 0;
-                break;  // notanumber
-            case 4:
+                break;
+            case RealProperty::normal:  // Zeros are, too.
                 is = e == 0 ? f == 0 : e != exponent;
-                break;  // normal, including zeros
-            default:
+                break;
+            case RealProperty::subnormal:
                 is = e == 0 && f != 0;
-                break;  // subnormal
+                break;
         }
         bits |= u32{is} << i;
     }

@@ -6,21 +6,18 @@ namespace lode::emulator::exec {
 
 namespace {
 
-// Flags of packed conversions, in addition to the common flags.
-constexpr u32 finite_flag = 32;
-
-f32 finished(f32 a, u32 flags) {
+f32 finished(f32 a, RealFlags flags) {
     f32 value = canonical(a);
-    if ((flags & flush_flag) != 0) value = flushed(value);
-    return (flags & saturate_flag) != 0 ? saturated(value) : value;
+    if (flags.flush) value = flushed(value);
+    return flags.saturate ? saturated(value) : value;
 }
-f32 taken(f32 a, u32 flags) {
-    return (flags & flush_flag) != 0 ? flushed(a) : a;
+f32 taken(f32 a, RealFlags flags) {
+    return flags.flush ? flushed(a) : a;
 }
 
 template <class T>
-T whole(T a, u32 flags) {
-    switch (flags & round_mask) {
+T whole(T a, RealFlags flags) {
+    switch (flags.round) {
         case zero:
             return std::trunc(a);
         case down:
@@ -32,9 +29,9 @@ T whole(T a, u32 flags) {
     }
 }
 
-f32 single_of(f64 a, u32 flags) {
+f32 single_of(f64 a, RealFlags flags) {
     const f32 near = static_cast<f32>(a);
-    const u32 way = flags & round_mask;
+    const Round way = flags.round;
     constexpr f32 inf = std::numeric_limits<f32>::infinity();
     f32 value = near;
     if (way != nearest && std::isfinite(a)) {
@@ -43,60 +40,59 @@ f32 single_of(f64 a, u32 flags) {
         if (!lower && f64{near} < a) value = std::nextafter(near, inf);
     }
     // A double's NaN keeps as much of its payload as fits.
-    if (a != a) return (flags & saturate_flag) != 0 ? 0 : near;
+    if (a != a) return flags.saturate ? 0 : near;
     return finished(value, flags);
 }
 
-u16 narrow16(f64 a, const Format& format, u32 flags) {
-    if ((flags & saturate_flag) != 0) a = saturated(a);
-    if ((flags & relu_flag) != 0 && a < 0) a = 0;
-    return static_cast<u16>(narrowed(a, format, flags & round_mask, (flags & finite_flag) != 0));
+u16 narrow16(f64 a, const Format& format, RealFlags flags) {
+    if (flags.saturate) a = saturated(a);
+    if (flags.relu && a < 0) a = 0;
+    return static_cast<u16>(narrowed(a, format, flags.round, flags.finite));
 }
 
 /// Converts a double; a NaN keeps as much of its payload as fits.
-u16 narrow16_double(f64 a, const Format& format, u32 flags) {
-    if (a == a || (flags & saturate_flag) != 0) return narrow16(a, format, flags);
+u16 narrow16_double(f64 a, const Format& format, RealFlags flags) {
+    if (a == a || flags.saturate) return narrow16(a, format, flags);
     const u64 bits = bits_of(a);
     const u64 quiet = u64{1} << (format.fraction_bits - 1);
     const u64 payload = (bits >> (52 - format.fraction_bits)) & (2 * quiet - 1);
     return static_cast<u16>((bits >> 63 << 15) | format.infinity | quiet | payload);
 }
 
-u32 tensor32(f32 a, u32 flags) {
-    if ((flags & relu_flag) != 0 && a < 0) return 0;
-    // rna (flag 64) rounds halfway cases away from zero. Devices apply it to the bits, even for
-    // NaN.
-    if ((flags & 64) != 0) {
+u32 tensor32(f32 a, RealFlags flags) {
+    if (flags.relu && a < 0) return 0;
+    // .rna rounds halfway cases away from zero. Devices apply it to the bits, even for NaN.
+    if (flags.ties_to_away) {
         const auto finite = [](u32 bits) { return (bits & 0x7fff'ffff) < 0x7f80'0000; };
         const u32 bits = bits_of(a);
         const u32 rounded = (finite(bits) ? bits + 0x1000 : bits) & ~0x1fffu;
-        return finite(rounded) || (flags & finite_flag) == 0 ? rounded : rounded - 0x2000;
+        return finite(rounded) || !flags.finite ? rounded : rounded - 0x2000;
     }
-    return narrowed(a, tf32_format, flags & round_mask, (flags & finite_flag) != 0) << 13;
+    return narrowed(a, tf32_format, flags.round, flags.finite) << 13;
 }
 
-u16 pair8(f32 high, f32 low, const Format& format, u32 flags) {
-    const bool relu = (flags & relu_flag) != 0;
+u16 pair8(f32 high, f32 low, const Format& format, RealFlags flags) {
+    const bool relu = flags.relu;
     const u32 h = narrowed(relu && high < 0 ? 0 : high, format, nearest, true);
     const u32 l = narrowed(relu && low < 0 ? 0 : low, format, nearest, true);
     return static_cast<u16>((h << 8) | l);
 }
-u8 pair4(f32 high, f32 low, u32 flags) {
+u8 pair4(f32 high, f32 low, RealFlags flags) {
     const u16 wide = pair8(high, low, e2m1_format, flags);
     return static_cast<u8>(((wide >> 4) & 0xf0) | (wide & 0x0f));
 }
 /// The code of ue8m0 for the magnitude of a number: 2^(code - 127), rounded to a power of two.
-u32 scale_code(f32 a, u32 flags) {
+u32 scale_code(f32 a, RealFlags flags) {
     constexpr u32 nan = 0xff;
     constexpr u32 largest = 0xfe;
     const u32 magnitude = bits_of(a) & 0x7fff'ffff;
     if (magnitude > 0x7f80'0000) return nan;
     // The least power, 2^-127, is a subnormal number of f32.
     const u32 power = magnitude & 0x7f80'0000;
-    const bool is_up = (flags & round_mask) == up && magnitude > (power != 0 ? power : 0x40'0000);
+    const bool is_up = flags.round == up && magnitude > (power != 0 ? power : 0x40'0000);
     const u32 code = (power >> 23) + u32{is_up};
     if (code <= largest) return code;
-    return (flags & finite_flag) != 0 ? largest : nan;
+    return flags.finite ? largest : nan;
 }
 u32 scale_bfloat(u32 code) {
     if (code == 0xff) return 0x7fff;
@@ -109,17 +105,17 @@ f32 high_half(u32 a) {
     return half_to_real(static_cast<u16>(a >> 16));
 }
 
-u32 halves_of(u16 a, const Format& format, u32 flags) {
+u32 halves_of(u16 a, const Format& format, RealFlags flags) {
     f32 low = widened(a & 0xff, format);
     f32 high = widened(a >> 8, format);
-    if ((flags & relu_flag) != 0) {
+    if (flags.relu) {
         low = low < 0 ? 0 : low;
         high = high < 0 ? 0 : high;
     }
     return real_to_half(low) | (u32{real_to_half(high)} << 16);
 }
 
-u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
+u32 pair16(f32 high, f32 low, const Format& format, RealFlags flags) {
     return narrow16(low, format, flags) | (u32{narrow16(high, format, flags)} << 16);
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 class RoundingMode {
 public:
-    explicit RoundingMode(u32 flags) : old_(std::fegetround()) {
+    explicit RoundingMode(u32 round) : old_(std::fegetround()) {
         constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
-        std::fesetround(modes[flags & round_mask]);
+        std::fesetround(modes[round]);
     }
     ~RoundingMode() { std::fesetround(old_); }
     RoundingMode(const RoundingMode&) = delete;
@@ -31,7 +31,7 @@ const Op* rounded(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[sources > 1 ? 2 : 1]);
     const T* e = source<T>(c, op->r[sources > 2 ? 3 : 1]);
-    const bool flush = (op->flags & flush_flag) != 0 && sizeof(T) == 4;
+    const bool flush = op->flags.as<RealFlags>().flush && sizeof(T) == 4;
     alignas(32) T x[lanes];
     alignas(32) T y[lanes];
     alignas(32) T z[lanes];
@@ -49,7 +49,7 @@ const Op* rounded(WarpContext& c, const Op* op) {
         }
     }
     {
-        const RoundingMode mode(op->flags);
+        const RoundingMode mode(op->flags.as<RealFlags>().round);
         asm volatile("" ::: "memory");
         for (u32 i = 0; i < lanes; ++i) {
             result[i] = f(x[i], y[i], z[i]);
@@ -65,7 +65,7 @@ const Op* rounded(WarpContext& c, const Op* op) {
         if constexpr (sizeof(T) == 4) {
             if (flush) value = flushed(value);
         }
-        return (op->flags & saturate_flag) != 0 ? saturated(value) : value;
+        return op->flags.as<RealFlags>().saturate ? saturated(value) : value;
     });
     return op + 1;
 }

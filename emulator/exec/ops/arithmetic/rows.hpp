@@ -32,10 +32,12 @@ std::span<const Handler> moves_handlers();
 #define LODE_ROW2(keys, D, A, B, expression) &map2<D, A, B, [](A a, B b) { return (expression); }>,
 #define LODE_ROW3(keys, D, A, B, E, expression) \
     &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>,
-// The same for active lanes only, with the op's flags.
+// The same for active lanes only, with the op's RealFlags.
 #define LODE_EACH1(keys, D, A, expression) \
-    &each1<D, A, []([[maybe_unused]] A a, [[maybe_unused]] u32 flags) { return (expression); }>,
+    &each1<D, A,                           \
+           []([[maybe_unused]] A a, [[maybe_unused]] RealFlags flags) { return (expression); }>,
 #define LODE_EACH2(keys, D, A, B, expression) \
-    &each2<D, A, B, [](A a, B b, [[maybe_unused]] u32 flags) { return (expression); }>,
+    &each2<D, A, B, [](A a, B b, [[maybe_unused]] RealFlags flags) { return (expression); }>,
 #define LODE_EACH3(keys, D, A, B, E, expression) \
-    &each3<D, A, B, E, [](A a, B b, E e, [[maybe_unused]] u32 flags) { return (expression); }>,
+    &each3<D, A, B, E,                           \
+           [](A a, B b, E e, [[maybe_unused]] RealFlags flags) { return (expression); }>,

@@ -18,9 +18,9 @@ bool is_nan(auto a) {
 }
 
 template <class T>
-bool holds(T a, T b, u32 comparison) {
+bool holds(T a, T b, Comparison comparison) {
     const bool unordered = is_nan(a) || is_nan(b);
-    switch (static_cast<Comparison>(comparison)) {
+    switch (comparison) {
         case Comparison::eq:
             return a == b;
         case Comparison::ne:
@@ -55,31 +55,32 @@ bool holds(T a, T b, u32 comparison) {
 
 struct AsIs {
     template <class T>
-    static T read(T a, u32) {
+    static T read(T a, SetFlags) {
         return a;
     }
-    static f32 read(f32 a, u32 flags) { return (flags & set_flush) != 0 ? flushed(a) : a; }
+    static f32 read(f32 a, SetFlags flags) { return flags.flush ? flushed(a) : a; }
 };
 struct AsHalf {
-    static f32 read(u16 a, u32 flags) {
-        return half_to_real((flags & set_flush) != 0 ? flushed_half(a) : a);
+    static f32 read(u16 a, SetFlags flags) {
+        return half_to_real(flags.flush ? flushed_half(a) : a);
     }
 };
 struct AsBfloat {
-    static f32 read(u16 a, u32) { return bfloat_to_real(a); }
+    static f32 read(u16 a, SetFlags) { return bfloat_to_real(a); }
 };
 
-bool combined(bool value, bool other, u32 flags) {
-    switch ((flags >> set_combine_shift) & 3) {
-        case 1:
+bool combined(bool value, bool other, SetFlags flags) {
+    switch (flags.combination) {
+        case Combination::bit_and:
             return value && other;
-        case 2:
+        case Combination::bit_or:
             return value || other;
-        case 3:
+        case Combination::bit_xor:
             return value != other;
-        default:
-            return value;
+        case Combination::none:
+            break;
     }
+    return value;
 }
 
 /// The value of true in each result type: all ones for integers, 1.0 for reals.
@@ -92,14 +93,14 @@ template <class D, class S, class Read>
 const Op* set_one(WarpContext& c, const Op* op) {
     const S* a = source<S>(c, op->r[1]);
     const S* b = source<S>(c, op->r[2]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<SetFlags>();
     const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
-    const D yes = (flags & set_half_result) != 0     ? static_cast<D>(0x3c00)
-                  : (flags & set_bfloat_result) != 0 ? static_cast<D>(0x3f80)
-                                                     : truth<D>;
+    const D yes = flags.half_result     ? static_cast<D>(0x3c00)
+                  : flags.bfloat_result ? static_cast<D>(0x3f80)
+                                        : truth<D>;
     assign_each(c, destination<D>(c, op->r[0]), [&](u32 i) {
         const bool value =
-            holds(Read::read(a[i], flags), Read::read(b[i], flags), flags & set_comparison_mask);
+            holds(Read::read(a[i], flags), Read::read(b[i], flags), flags.comparison);
         return combined(value, bit(other, i), flags) ? yes : D{0};
     });
     return op + 1;
@@ -109,17 +110,15 @@ template <class Read>
 const Op* set_packed(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<SetFlags>();
     const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
-    const u32 yes = (flags & set_half_result) != 0     ? 0x3c00
-                    : (flags & set_bfloat_result) != 0 ? 0x3f80
-                                                       : 0xffff;
+    const u32 yes = flags.half_result ? 0x3c00 : flags.bfloat_result ? 0x3f80 : 0xffff;
     assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
         u32 result = 0;
         for (u32 half = 0; half < 32; half += 16) {
-            const bool value = holds(Read::read(static_cast<u16>(a[i] >> half), flags),
-                                     Read::read(static_cast<u16>(b[i] >> half), flags),
-                                     flags & set_comparison_mask);
+            const bool value =
+                holds(Read::read(static_cast<u16>(a[i] >> half), flags),
+                      Read::read(static_cast<u16>(b[i] >> half), flags), flags.comparison);
             if (combined(value, bit(other, i), flags)) result |= yes << half;
         }
         return result;
@@ -132,16 +131,16 @@ template <class Read>
 const Op* setp_packed(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
-    const u32 flags = op->flags;
+    const auto flags = op->flags.as<SetFlags>();
     const u32 other = op->r[3] != no_slot ? predicate(c, op->r[3]) : 0;
     for (u32 half = 0; half < 2; ++half) {
         const Slot to = half == 0 ? op->r[0] : op->r[4];
         if (to == no_slot) continue;
         u32 bits = 0;
         for (u32 i = 0; i < lanes; ++i) {
-            const bool value = holds(Read::read(static_cast<u16>(a[i] >> (half * 16)), flags),
-                                     Read::read(static_cast<u16>(b[i] >> (half * 16)), flags),
-                                     flags & set_comparison_mask);
+            const bool value =
+                holds(Read::read(static_cast<u16>(a[i] >> (half * 16)), flags),
+                      Read::read(static_cast<u16>(b[i] >> (half * 16)), flags), flags.comparison);
             bits |= u32{combined(value, bit(other, i), flags)} << i;
         }
         u32& d = predicate_destination(c, to);

@@ -44,28 +44,29 @@ i64 selected(u32 word, u8 which, bool sign) {
     return static_cast<i64>(value << (64 - width)) >> (64 - width);
 }
 
-bool compared(u8 how, i64 a, i64 b) {
+bool compared(VideoComparison how, i64 a, i64 b) {
     switch (how) {
-        case 0:
+        case VideoComparison::eq:
             return a == b;
-        case 1:
+        case VideoComparison::ne:
             return a != b;
-        case 2:
+        case VideoComparison::lt:
             return a < b;
-        case 3:
+        case VideoComparison::le:
             return a <= b;
-        case 4:
+        case VideoComparison::gt:
             return a > b;
-        default:
-            return a >= b;
+        case VideoComparison::ge:
+            break;
     }
+    return a >= b;
 }
 
-u32 multiplied(u8 flags, i64 a, i64 b, u32 c) {
+u32 multiplied(const VideoPlan& plan, i64 a, i64 b, u32 c) {
     const auto product = static_cast<u32>(static_cast<u64>(a) * static_cast<u64>(b));
-    if ((flags & plan_plus_one) != 0) return product + c + 1;
-    if ((flags & plan_negate_product) != 0) return c - product;
-    return (flags & plan_negate_c) != 0 ? product - c : product + c;
+    if (plan.plus_one) return product + c + 1;
+    if (plan.negates_product) return c - product;
+    return plan.negates_c ? product - c : product + c;
 }
 
 i64 scalar_result(const VideoPlan& plan, i64 a, i64 b) {
@@ -82,9 +83,7 @@ i64 scalar_result(const VideoPlan& plan, i64 a, i64 b) {
             return compared(plan.comparison, a, b) ? 1 : 0;
         case ScalarVideo::shift_left:
         case ScalarVideo::shift_right: {
-            const auto by = static_cast<u32>((plan.flags & plan_wrap) != 0 ? b & 31
-                                             : b > 32                      ? 32
-                                                                           : b);
+            const auto by = static_cast<u32>(plan.wraps ? b & 31 : b > 32 ? 32 : b);
             return plan.what == ScalarVideo::shift_left
                        ? static_cast<i64>(static_cast<u64>(a) << by)
                        : a >> by;
@@ -102,9 +101,9 @@ const Op* video_scalar(WarpContext& c, const Op* op) {
     const u32* e = source<u32>(c, op->r[3]);
     const auto plan = std::bit_cast<VideoPlan>(op->imm);
     assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
-        const i64 x = selected(a[i], plan.a, (plan.flags & plan_signed_a) != 0);
-        const i64 y = selected(b[i], plan.b, (plan.flags & plan_signed_b) != 0);
-        if (plan.what == ScalarVideo::mad) return multiplied(plan.flags, x, y, e[i]);
+        const i64 x = selected(a[i], plan.a, plan.signed_a);
+        const i64 y = selected(b[i], plan.b, plan.signed_b);
+        if (plan.what == ScalarVideo::mad) return multiplied(plan, x, y, e[i]);
         const auto word = static_cast<u32>(scalar_result(plan, x, y));
         if (plan.merge == VideoMerge::add) return word + e[i];
         if (plan.merge != VideoMerge::part) return word;
@@ -120,33 +119,32 @@ const Op* video_simd(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
-    const u32 flags = op->flags;
-    const u32 width = (flags & video_halves) != 0 ? 16 : 8;
-    const bool sign = (flags & video_signed_d) != 0;
+    const auto flags = op->flags.as<SimdFlags>();
+    const u32 width = flags.halves ? 16 : 8;
+    const bool sign = flags.signed_d;
     const i32 lowest = sign ? -(1 << (width - 1)) : 0;
     const i32 highest = sign ? (1 << (width - 1)) - 1 : (1 << width) - 1;
     const auto plan = std::bit_cast<SimdPlan>(op->imm);
-    const auto what = static_cast<Video>(flags & 7);
     const u32 mask = (1u << width) - 1;
     assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
         const u64 both = u64{b[i]} << 32 | a[i];
-        const auto operand = [&](u8 which, u32 is_signed) {
-            return part(static_cast<u32>(both >> (which * width)), 0, width, is_signed != 0);
+        const auto operand = [&](u8 which, bool is_signed) {
+            return part(static_cast<u32>(both >> (which * width)), 0, width, is_signed);
         };
         u32 merged = e[i];
         u32 sum = e[i];
         for (u32 k = 0; k < 32 / width; ++k) {
-            if ((op->flags2 >> k & 1) == 0) continue;
-            const i32 x = operand(plan.a[k], flags & video_signed_a);
-            const i32 y = operand(plan.b[k], flags & video_signed_b);
-            i32 value = what == Video::set ? i32{compared(static_cast<u8>(op->flags2 >> 4), x, y)}
-                                           : result_of(what, x, y);
-            if ((flags & video_saturate) != 0) value = std::clamp(value, lowest, highest);
+            if ((flags.written >> k & 1) == 0) continue;
+            const i32 x = operand(plan.a[k], flags.signed_a);
+            const i32 y = operand(plan.b[k], flags.signed_b);
+            i32 value = flags.what == Video::set ? i32{compared(flags.comparison, x, y)}
+                                                 : result_of(flags.what, x, y);
+            if (flags.saturates) value = std::clamp(value, lowest, highest);
             sum += static_cast<u32>(value);
             merged = (merged & ~(mask << (k * width))) | (static_cast<u32>(value) & mask)
                                                              << (k * width);
         }
-        return (flags & video_accumulate) != 0 ? sum : merged;
+        return flags.accumulates ? sum : merged;
     });
     return op + 1;
 }

@@ -180,7 +180,7 @@ u32 counted_threads(Warp& warp, u32 id, u32 mask) {
 }  // namespace
 
 const Op* block_barrier(WarpContext& c, const Op* op) {
-    const auto kind = static_cast<BarrierKind>(op->flags & 7);
+    const auto [kind, aligned] = op->flags.as<BarrierFlags>();
     const u32* ids = source<u32>(c, op->r[1]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
     const u32 id = ids[first];
@@ -206,14 +206,13 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
                                      id, expected));
         }
     }
-    if (c.sync && !one_barrier && (op->flags & barrier_aligned) != 0) check_barrier_ids(c, op);
+    if (c.sync && !one_barrier && aligned) check_barrier_ids(c, op);
     if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
     c.block->barriers_used |= 1u << id;
     if (kind >= BarrierKind::popc) {
-        u32 votes = predicate(c, op->r[3]);
-        if ((op->flags & barrier_negated) != 0) votes = ~votes;
+        const u32 votes = predicate(c, op->r[3]);
         barrier.votes += static_cast<u32>(std::popcount(votes & c.mask));
         barrier.voters += static_cast<u32>(std::popcount(c.mask));
     }
@@ -249,7 +248,7 @@ const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
 const Op* fence(WarpContext& c, const Op* op) {
-    if (c.race) order_fence(c, op->flags);
+    if (c.race) order_fence(c, op->flags.as<u16>());
 #if defined(__SANITIZE_THREAD__)
     // ThreadSanitizer doesn't support fences; an update of one variable by every fence also orders
     // them.
@@ -298,16 +297,15 @@ const Op* local_address(WarpContext& c, const Op* op) {
 const Op* is_space(WarpContext& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
     // Constants are among the module's variables, in the global window.
-    const bool global = op->flags == static_cast<u16>(Window::global);
-    const bool constants = op->flags2 == 1;
-    const bool own = op->flags2 == 2;
+    const auto flags = op->flags.as<SpaceFlags>();
+    const bool global = flags.window == static_cast<u8>(Window::global);
     u32 bits = 0;
     each_lane(c.mask, [&](u32 i) {
-        if (a[i] >> window_shift != op->flags) return;
-        if (own && (static_cast<u32>(a[i]) >> rank_shift) != 0) return;
+        if (a[i] >> window_shift != flags.window) return;
+        if (flags.own && (static_cast<u32>(a[i]) >> rank_shift) != 0) return;
         const Global* const variable = global ? c.launch->module->variable_near(a[i]) : nullptr;
         const bool constant = variable != nullptr && variable->constant;
-        bits |= u32{constant == constants} << i;
+        bits |= u32{constant == flags.constants} << i;
     });
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
@@ -316,8 +314,9 @@ const Op* is_space(WarpContext& c, const Op* op) {
 
 const Op* load_row(WarpContext& c, const Op* op) {
     const auto* row = reinterpret_cast<const u32*>(c.area[0] + op->r[1]);
-    const u32 shift = op->flags2 * 8u;
-    switch (op->flags) {
+    const auto [bytes, offset] = op->flags.as<RowFlags>();
+    const u32 shift = offset * 8u;
+    switch (bytes) {
         case 1:
             assign(c, destination<u8>(c, op->r[0]),
                    [=](u32 i) { return static_cast<u8>(row[i] >> shift); });
@@ -345,12 +344,13 @@ const Op* load_row(WarpContext& c, const Op* op) {
 
 const Op* store_row(WarpContext& c, const Op* op) {
     auto* row = reinterpret_cast<u32*>(c.area[0] + op->r[1]);
-    const u32 shift = op->flags2 * 8u;
+    const auto [bytes, offset] = op->flags.as<RowFlags>();
+    const u32 shift = offset * 8u;
     const auto put = [&](u32 value_mask, auto&& value) {
         assign(c, row,
                [&](u32 i) { return (row[i] & ~(value_mask << shift)) | (u32{value(i)} << shift); });
     };
-    switch (op->flags) {
+    switch (bytes) {
         case 1: {
             const u8* a = source<u8>(c, op->r[0]);
             put(0xff, [=](u32 i) { return a[i]; });
@@ -367,7 +367,7 @@ const Op* store_row(WarpContext& c, const Op* op) {
             break;
         }
         default: {
-            const u32 words = op->flags / 4u;
+            const u32 words = bytes / 4u;
             const u32* a = source<u32>(c, op->r[0]);
             for (u32 w = 0; w < words; ++w) {
                 assign(c, row + std::size_t{w} * lanes, [=](u32 i) { return a[i * words + w]; });

@@ -53,7 +53,7 @@ const Op* try_cancel(WarpContext& c, const Op* op) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         u64 to = responses[i];
         u64 barrier = barriers[i];
-        if ((op->flags & cancel_generic) != 0) {
+        if (op->flags.as<CancelFlags>().generic) {
             constexpr u64 tag = window_tag(Window::shared);
             if (to >> window_shift != tag >> window_shift ||
                 barrier >> window_shift != tag >> window_shift) {
@@ -66,7 +66,7 @@ const Op* try_cancel(WarpContext& c, const Op* op) {
             barrier -= tag;
         }
         const Response response = cancel(*c.launch);
-        if ((op->flags & cancel_multicast) == 0) {
+        if (!op->flags.as<CancelFlags>().multicast) {
             if (!respond(c, op, i, to, barrier, response, order)) return leave();
             continue;
         }
@@ -91,7 +91,7 @@ const Op* is_cancelled(WarpContext& c, const Op* op) {
 
 const Op* first_cancelled(WarpContext& c, const Op* op) {
     const u128* responses = source<u128>(c, op->r[1]);
-    const u32 shift = 32u * op->flags;
+    const u32 shift = 32u * op->flags.as<u16>();
     assign_each(c, destination<u32>(c, op->r[0]),
                 [=](u32 i) { return static_cast<u32>(responses[i] >> shift); });
     return op + 1;

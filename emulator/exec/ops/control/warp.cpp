@@ -67,7 +67,7 @@ const Op* shuffle(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32, bool) {
         const u32* b = source<u32>(c, op->r[3]);
         const u32* e = source<u32>(c, op->r[4]);
-        const auto kind = static_cast<Shuffle>(op->flags);
+        const auto kind = op->flags.as<Shuffle>();
         alignas(32) u32 from[lanes];
         u32 valid = 0;
         for (u32 i = 0; i < lanes; ++i) {
@@ -89,10 +89,9 @@ const Op* shuffle(WarpContext& c, const Op* op) {
 
 const Op* vote(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32 first, bool same) {
-        u32 yes = predicate(c, op->r[2]);
-        if ((op->flags & vote_negated) != 0) yes = ~yes;
+        const u32 yes = predicate(c, op->r[2]);
         const u32 mask = c.mask;
-        const auto kind = static_cast<Vote>(op->flags & 7);
+        const auto kind = op->flags.as<Vote>();
         const auto holds = [&](u32 who) {
             const u32 voters = who & mask;
             switch (kind) {
@@ -132,7 +131,7 @@ const Op* match(WarpContext& c, const Op* op) {
         alignas(32) T a[lanes];
         std::memcpy(a, source<T>(c, op->r[2]), sizeof a);
         u32* d = op->r[0] != no_slot ? destination<u32>(c, op->r[0]) : nullptr;
-        const bool all = op->flags == 1;
+        const bool all = op->flags.as<Match>() == Match::all;
         u32 whole = 0;
         each_lane(c.mask, [&](u32 i) {
             u32 equal = 0;
@@ -148,15 +147,15 @@ const Op* match(WarpContext& c, const Op* op) {
     });
 }
 
-u32 reduced(const u32* a, u32 who, u32 flags) {
-    const auto kind = static_cast<Reduction>(flags & 15);
-    const auto value = [&](u32 i) { return (flags & reduce_abs) != 0 ? a[i] & 0x7fff'ffff : a[i]; };
+u32 reduced(const u32* a, u32 who, ReduceFlags flags) {
+    const Reduction kind = flags.what;
+    const auto value = [&](u32 i) { return flags.of_magnitudes ? a[i] & 0x7fff'ffff : a[i]; };
     const auto lane = static_cast<u32>(std::countr_zero(who));
     u32 sum = value(lane);
     if (who == 1u << lane && kind >= Reduction::min_f) return bits_of(canonical(real32(sum)));
     each_lane(who & (who - 1), [&](u32 i) {
         const u32 x = value(i);
-        const bool nan = (flags & reduce_nan) != 0;
+        const bool nan = flags.keeps_nan;
         switch (kind) {
             case Reduction::add:
                 sum += x;
@@ -209,11 +208,12 @@ const Op* reduce(WarpContext& c, const Op* op) {
         alignas(32) u32 a[lanes];
         std::memcpy(a, source<u32>(c, op->r[2]), sizeof a);
         u32* d = destination<u32>(c, op->r[0]);
+        const auto flags = op->flags.as<ReduceFlags>();
         if (same) {
-            const u32 value = reduced(a, first & c.mask, op->flags);
+            const u32 value = reduced(a, first & c.mask, flags);
             assign(c, d, [=](u32) { return value; });
         } else {
-            assign_each(c, d, [&](u32 i) { return reduced(a, members[i] & c.mask, op->flags); });
+            assign_each(c, d, [&](u32 i) { return reduced(a, members[i] & c.mask, flags); });
         }
     });
 }

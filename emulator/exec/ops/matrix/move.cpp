@@ -50,17 +50,18 @@ void spread_row(u16 (&row)[side], u32 bits) noexcept {
 const Op* load_matrices(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const u32 count = std::min<u32>(op->flags & 7, 4);
+    const auto flags = op->flags.as<MatrixFlags>();
+    const u32 count = std::min<u32>(flags.count, 4);
     alignas(32) Matrix matrix[4];
     for (u32 m = 0; m < count; ++m) {
         for (u32 row = 0; row < side; ++row) {
             const u8* const from = matrix_row(c, op, m * side + row, Access::read);
             if (from == nullptr) return leave();
             copy_shared_bytes(matrix[m][row], from, row_bytes);
-            if ((op->flags & matrix_of_6_bits) != 0) spread_row(matrix[m][row], 6);
-            if ((op->flags & matrix_of_4_bits) != 0) spread_row(matrix[m][row], 4);
+            if (flags.of_6_bits) spread_row(matrix[m][row], 6);
+            if (flags.of_4_bits) spread_row(matrix[m][row], 4);
         }
-        if ((op->flags & matrix_transposed) != 0) transpose(matrix[m]);
+        if (flags.transposed) transpose(matrix[m]);
     }
     for (u32 m = 0; m < count; ++m)
         if (op->r[m] != no_slot)
@@ -71,11 +72,12 @@ const Op* load_matrices(WarpContext& c, const Op* op) {
 const Op* store_matrices(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const u32 count = op->flags & 7;
+    const auto flags = op->flags.as<MatrixFlags>();
+    const u32 count = flags.count;
     for (u32 m = 0; m < count; ++m) {
         alignas(32) Matrix matrix;
         std::memcpy(matrix, source<u32>(c, op->r[m]), sizeof matrix);
-        if ((op->flags & matrix_transposed) != 0) transpose(matrix);
+        if (flags.transposed) transpose(matrix);
         for (u32 row = 0; row < side; ++row) {
             u8* const to = matrix_row(c, op, m * side + row, Access::write);
             if (to == nullptr) return leave();
@@ -88,7 +90,8 @@ const Op* store_matrices(WarpContext& c, const Op* op) {
 const Op* load_byte_matrices(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const u32 count = std::min<u32>(op->flags & 7, 2);
+    const auto flags = op->flags.as<MatrixFlags>();
+    const u32 count = std::min<u32>(flags.count, 2);
     alignas(32) u8 loaded[4][lanes][4];
     for (u32 m = 0; m < count; ++m) {
         for (u32 row = 0; row < row_bytes; ++row) {
@@ -96,8 +99,8 @@ const Op* load_byte_matrices(WarpContext& c, const Op* op) {
             if (from == nullptr) return leave();
             u16 bytes[side];
             copy_shared_bytes(bytes, from, row_bytes);
-            if ((op->flags & matrix_of_6_bits) != 0) spread_row(bytes, 6);
-            if ((op->flags & matrix_of_4_bits) != 0) spread_row(bytes, 4);
+            if (flags.of_6_bits) spread_row(bytes, 6);
+            if (flags.of_4_bits) spread_row(bytes, 4);
             u8 column[row_bytes];
             std::memcpy(column, bytes, row_bytes);
             for (u32 k = 0; k < row_bytes; ++k)
@@ -113,7 +116,7 @@ const Op* load_byte_matrices(WarpContext& c, const Op* op) {
 const Op* store_byte_matrices(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const u32 count = std::min<u32>(op->flags & 7, 4);
+    const u32 count = std::min<u32>(op->flags.as<MatrixFlags>().count, 4);
     for (u32 m = 0; m < count; ++m) {
         const u32* const from = source<u32>(c, op->r[m]);
         for (u32 row = 0; row < side; ++row) {

@@ -67,7 +67,7 @@ bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts
                         {.arrives = arrives,
                          .completes = barrier.parity() != phase,
                          .waited = !arrives && acts,
-                         .copied = arrives && (op->flags & arrive_copies) != 0});
+                         .copied = arrives && op->flags.as<ArriveFlags>().copies});
         }
     }
     return true;
@@ -100,21 +100,20 @@ const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
 const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
     const u32* operand = op->r[2] != no_slot ? source<u32>(c, op->r[2]) : nullptr;
     u64* result = op->r[0] != no_slot ? destination<u64>(c, op->r[0]) : nullptr;
-    const u32 flags = op->flags;
-    const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
+    const auto flags = op->flags.as<ArriveFlags>();
+    const bool bytes = flags.expect_tx || flags.complete;
     const auto arrivals = [&](u32 i) {
-        if ((flags & arrive_nothing) != 0) return u32{0};
-        return bytes || (flags & arrive_once) != 0 || operand == nullptr ? u32{1} : operand[i];
+        if (flags.nothing) return u32{0};
+        return bytes || flags.once || operand == nullptr ? u32{1} : operand[i];
     };
     const bool fine =
         each_barrier(c, op, MbarrierUse::arrive, arrivals, [&](u32 i, MemoryBarrier& barrier) {
             const u64 before = barrier.bits;
             const u32 value = operand != nullptr ? operand[i] : 1;
             const auto signed_value = static_cast<i32>(value);
-            const i32 add =
-                (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
+            const i32 add = flags.complete ? -signed_value : (bytes ? signed_value : 0);
             const u32 count = arrivals(i);
-            barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
+            barrier.advance(add, count, flags.drop ? count : 0);
             if (result != nullptr) result[i] = before;
             return true;
         });
@@ -122,13 +121,13 @@ const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
 }
 
 const Op* mbarrier_test(WarpContext& c, const Op* op) {
-    const bool by_parity = (op->flags & 1) != 0;
+    const auto flags = op->flags.as<MbarrierTestFlags>();
     const u8* operand = source<u8>(c, op->r[2]);
     u32 over = 0;
     const bool fine =
         each_barrier(c, op, MbarrierUse::wait, no_count, [&](u32 i, MemoryBarrier& barrier) {
             u32 waited = 0;
-            if (by_parity) {
+            if (flags.by_parity) {
                 waited = reinterpret_cast<const u32*>(operand)[i] & 1;
             } else {
                 waited = static_cast<u32>(reinterpret_cast<const u64*>(operand)[i] >> 63);
@@ -140,7 +139,7 @@ const Op* mbarrier_test(WarpContext& c, const Op* op) {
     if (!fine) return leave();
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, over, c.mask);
-    const bool wait = (op->flags & 2) != 0 && (over & c.mask) != c.mask;
+    const bool wait = flags.may_suspend && (over & c.mask) != c.mask;
     return wait ? give_up_turn(c, op + 1) : op + 1;
 }
 
@@ -152,19 +151,19 @@ const Op* mbarrier_pending_count(WarpContext& c, const Op* op) {
 }
 
 const Op* copy_commit(WarpContext& c, const Op* op) {
-    if (c.race) order_commit(c, op->flags != 0);
+    if (c.race) order_commit(c, op->flags.as<CopyGroupFlags>().bulk);
     return op + 1;
 }
 
 const Op* copy_wait(WarpContext& c, const Op* op) {
-    const auto left = static_cast<u32>(op->imm);
-    if (c.race) order_wait(c, left, (op->flags & 1) != 0, (op->flags & 2) != 0);
+    const auto [bulk, reads_only] = op->flags.as<CopyGroupFlags>();
+    if (c.race) order_wait(c, static_cast<u32>(op->imm), bulk, reads_only);
     return op + 1;
 }
 
 const Op* copy_async(WarpContext& c, const Op* op) {
     CopyOrder order(c);
-    const u32 bytes = op->flags;
+    const u32 bytes = op->flags.as<u16>();
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
     const u32* wanted = op->r[3] != no_slot ? source<u32>(c, op->r[3]) : nullptr;

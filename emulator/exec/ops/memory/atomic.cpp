@@ -183,7 +183,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
         if (c.race && !releases_nothing(c, op))
             each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
-    const auto what = static_cast<AtomicOp>(op->flags);
+    const auto what = op->flags.as<AtomicOp>();
     const bool flush = (op->flags2 & atomic_flush) != 0;
     u8* const shared = c.shared;
     if (what == AtomicOp::add) {
@@ -219,7 +219,7 @@ const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const
     }
     if (c.watch) [[unlikely]]
         note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
-    const auto what = static_cast<AtomicOp>(op->flags);
+    const auto what = op->flags.as<AtomicOp>();
     const bool flush = (op->flags2 & atomic_flush) != 0;
     each_lane(c.mask, [&](u32 i) {
         if (c.race) [[unlikely]]
@@ -246,7 +246,7 @@ template <AtomicType type>
 const Op* atomic(WarpContext& c, const Op* op) {
     using K = Kind<type>;
     using S = typename K::Storage;
-    const auto what = static_cast<AtomicOp>(op->flags);
+    const auto what = op->flags.as<AtomicOp>();
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool flush = (op->flags2 & atomic_flush) != 0;
     const bool narrow = (op->flags2 & atomic_narrow) != 0;

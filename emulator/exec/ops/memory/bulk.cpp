@@ -45,24 +45,22 @@ namespace {
 struct BulkCopy {
     u64 to = 0, from = 0;
     u32 bytes = 0;
-    bool to_shared = false, from_shared = false;
+    BulkFlags flags;
     u16 byte_mask = 0xffff;  ///< The bytes of each 16 to write.
-    u16 reduction = 0;       ///< Op::flags2
     CopyEnd end = CopyEnd::bulk_group;
 };
 
 bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy, CopyOrder& order) {
     if (copy.bytes == 0) return true;
     const u8* const start =
-        bulk_range(c, op, lane, copy.from, copy.bytes, copy.from_shared, Access::read);
+        bulk_range(c, op, lane, copy.from, copy.bytes, copy.flags.from_shared, Access::read);
     if (start == nullptr) return false;
-    const Access access = copy.reduction != 0 ? Access::atomic : Access::write;
-    u8* const target = bulk_range(c, op, lane, copy.to, copy.bytes, copy.to_shared, access);
+    const Access access = copy.flags.reduces ? Access::atomic : Access::write;
+    u8* const target = bulk_range(c, op, lane, copy.to, copy.bytes, copy.flags.to_shared, access);
     if (target == nullptr) return false;
-    if (copy.reduction != 0) {
-        combine_elements(static_cast<AtomicType>(copy.reduction >> 8),
-                         static_cast<AtomicOp>((copy.reduction & 0xff) - 1), target, start,
-                         copy.bytes, copy.to_shared);
+    if (copy.flags.reduces) {
+        combine_elements(copy.flags.type, copy.flags.reduction, target, start, copy.bytes,
+                         copy.flags.to_shared);
     } else if (copy.byte_mask == 0xffff) {
         copy_shared_bytes(target, start, copy.bytes);
     } else {
@@ -70,8 +68,8 @@ bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy, Co
             if (bit(copy.byte_mask, k % 16)) copy_shared_bytes(target + k, start + k, 1);
         }
     }
-    order.add_at(op, lane, start, copy.from, copy.bytes, copy.from_shared, true, copy.end);
-    order.add_at(op, lane, target, copy.to, copy.bytes, copy.to_shared, false, copy.end);
+    order.add_at(op, lane, start, copy.from, copy.bytes, copy.flags.from_shared, true, copy.end);
+    order.add_at(op, lane, target, copy.to, copy.bytes, copy.flags.to_shared, false, copy.end);
     return true;
 }
 
@@ -92,11 +90,10 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
                          fmt::format("makes a bulk copy of {}, which isn't a multiple of 16 bytes",
                                      bytes_text(bytes[i])));
         }
-        BulkCopy copy{to[i], from[i], bytes[i], (op->flags & 1) != 0, (op->flags & 2) != 0};
-        copy.reduction = op->flags2;
+        BulkCopy copy{to[i], from[i], bytes[i], op->flags.as<BulkFlags>()};
         if (barriers != nullptr) copy.end = CopyEnd::mbarrier;
         if (masks != nullptr) copy.byte_mask = masks[i];
-        if ((op->flags & 4) != 0) {
+        if (copy.flags.prefetches) {
             const bool fine = bytes[i] == 0 || bulk_range(c, op, i, from[i], bytes[i], false,
                                                           Access::prefetch) != nullptr;
             if (!fine) return leave();

@@ -18,7 +18,7 @@ namespace {
 /// Whether an instruction for one shape may use an image of another: surfaces name the faces of a
 /// cube as layers, and linear memory is a line.
 bool shape_fits(ImageShape named, const Image& image) noexcept {
-    if (named == image.shape || named == static_cast<ImageShape>(any_shape)) return true;
+    if (named == image.shape) return true;
     if (named == ImageShape::line) return image.shape == ImageShape::buffer;
     return image.is_surface && named == ImageShape::plane_layers &&
            (image.shape == ImageShape::cube || image.shape == ImageShape::cube_layers);
@@ -27,8 +27,13 @@ bool shape_fits(ImageShape named, const Image& image) noexcept {
 /// The image that the lanes of a warp use. Usually all lanes have the same handle.
 class LaneImage {
 public:
-    LaneImage(WarpContext& c, const Op* op, bool is_surface)
-        : c_(c), op_(op), handles_(source<u64>(c, op->r[4])), is_surface_(is_surface) {}
+    /// `named`: the shape that the instruction names, if any.
+    LaneImage(WarpContext& c, const Op* op, bool is_surface, std::optional<ImageShape> named)
+        : c_(c),
+          op_(op),
+          handles_(source<u64>(c, op->r[4])),
+          is_surface_(is_surface),
+          named_(named) {}
 
     /// nullptr after a fault.
     const Image* of(u32 lane) {
@@ -46,8 +51,7 @@ private:
         const std::string_view kind = is_surface_ ? "surface" : "texture";
         if (!image_ || image_->is_surface != is_surface_)
             return fmt::format("uses {:#x} as a {}, which it isn't", handle_, kind);
-        const auto named = static_cast<ImageShape>(op_->flags & shape_mask);
-        if (!shape_fits(named, *image_))
+        if (named_ && !shape_fits(*named_, *image_))
             return fmt::format("uses the {} {:#x} with an instruction for another shape", kind,
                                handle_);
         for (const ImageLevel& level : image_->levels) {
@@ -64,6 +68,7 @@ private:
     const Op* op_;
     const u64* handles_;
     bool is_surface_;
+    std::optional<ImageShape> named_;
     u64 handle_ = 0;
     std::shared_ptr<const Image> image_;
 };
@@ -76,7 +81,7 @@ T lane_value(const WarpContext& c, Slot slot, u32 lane) noexcept {
 Fetch lane_fetch(const WarpContext& c, const Op* op, u32 lane) noexcept {
     const Op* const more = op - 1;
     Fetch fetch;
-    fetch.is_whole = (op->flags & fetch_whole) != 0;
+    fetch.is_whole = op->flags.as<TextureFlags>().is_whole;
     fetch.layer = lane_value<u32>(c, more->r[0], lane);
     fetch.has_level = more->r[1] != no_slot;
     fetch.level = lane_value<f32>(c, more->r[1], lane);
@@ -126,10 +131,10 @@ SurfacePlace surface_place(const Image& image, ImageShape named, std::array<i32,
 /// where a `.zero` access is outside.
 template <class Access>
 const Op* surface_access(WarpContext& c, const Op* op, std::string_view verb, Access&& access) {
-    LaneImage images(c, op, true);
-    const auto edge = static_cast<SurfaceEdge>(op->flags >> surface_edge_shift);
-    const auto named = static_cast<ImageShape>(op->flags & shape_mask);
-    const u32 element = op->flags2;
+    const auto flags = op->flags.as<SurfaceFlags>();
+    LaneImage images(c, op, true, flags.shape);
+    const SurfaceEdge edge = flags.edge;
+    const u32 element = flags.bytes;
     const auto count = static_cast<u32>(std::find(op->r, op->r + 4, no_slot) - op->r);
     const u32 bytes = element * count;
     for (u32 mask = c.mask; mask != 0; mask &= mask - 1) {
@@ -139,7 +144,7 @@ const Op* surface_access(WarpContext& c, const Op* op, std::string_view verb, Ac
         const std::array<i32, 3> at{lane_value<i32>(c, op->r[5], lane),
                                     lane_value<i32>(c, op->r[6], lane),
                                     lane_value<i32>(c, op->r[7], lane)};
-        const SurfacePlace place = surface_place(*image, named, at, bytes, edge);
+        const SurfacePlace place = surface_place(*image, flags.shape, at, bytes, edge);
         if (place.is_outside && edge == SurfaceEdge::trap) {
             const ImageLevel& level = image->levels.front();
             return raise(
@@ -187,13 +192,14 @@ u32 answer(const Image& image, ImageQuery query, u32 number) noexcept {
 }  // namespace
 
 const Op* image_query(WarpContext& c, const Op* op) {
-    LaneImage images(c, op, (op->flags & query_surface) != 0);
+    const auto [query, of_surface] = op->flags.as<QueryFlags>();
+    LaneImage images(c, op, of_surface, std::nullopt);
     for (u32 mask = c.mask; mask != 0; mask &= mask - 1) {
         const auto lane = static_cast<u32>(std::countr_zero(mask));
         const Image* const image = images.of(lane);
         if (image == nullptr) return leave();
         destination<u32>(c, op->r[0])[lane] =
-            answer(*image, static_cast<ImageQuery>(op->flags2), lane_value<u32>(c, op->r[5], lane));
+            answer(*image, query, lane_value<u32>(c, op->r[5], lane));
     }
     return op + 1;
 }
@@ -203,14 +209,15 @@ const Op* texture_operands(WarpContext&, const Op* op) {
 }
 
 const Op* texture_fetch(WarpContext& c, const Op* op) {
-    LaneImage images(c, op, false);
-    const bool gathers = (op->flags & fetch_gather) != 0;
+    const auto flags = op->flags.as<TextureFlags>();
+    LaneImage images(c, op, false, flags.shape);
     for (u32 mask = c.mask; mask != 0; mask &= mask - 1) {
         const auto lane = static_cast<u32>(std::countr_zero(mask));
         const Image* const image = images.of(lane);
         if (image == nullptr) return leave();
         const Fetch fetch = lane_fetch(c, op, lane);
-        const Texel texel = gathers ? gather(*image, fetch, op->flags2) : sample(*image, fetch);
+        const Texel texel =
+            flags.gathers ? gather(*image, fetch, flags.component) : sample(*image, fetch);
         for (u32 k = 0; k < 4; ++k)
             destination<u32>(c, op->r[k])[lane] = texel[k];
     }

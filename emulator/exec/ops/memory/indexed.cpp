@@ -16,7 +16,7 @@ struct Indexed : Space {
     /// The sign bit if indices are signed. An index with this bit flipped, minus the bit, is its
     /// value.
     [[gnu::always_inline]] static u32 flip(const Op* op) noexcept {
-        return static_cast<u32>(op->flags & access_signed_index) << (31 - access_sign_shift);
+        return u32{op->flags.as<AccessFlags>().signed_index} << 31;
     }
     [[gnu::always_inline]] static u64 base(const WarpContext& c, const Op* op) noexcept {
         return *source<u64>(c, op->r[index_base_operand]) + op->imm -

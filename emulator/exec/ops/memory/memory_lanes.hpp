@@ -293,8 +293,8 @@ Noted noted_access(const Op* op, Access access) {
             sizeof(T) * n,
             access == Access::write ? &fetch_stored<T, n> : nullptr,
             n,
-            u32{op->flags} & access_copies,
-            (op->flags & access_padding) != 0};
+            op->flags.as<AccessFlags>().copies,
+            op->flags.as<AccessFlags>().padding};
 }
 
 /// What a strong access orders, before and after it takes effect.

@@ -62,6 +62,7 @@ bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
 const Op* replace_tensor_field(WarpContext& c, const Op* op) {
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const auto [field, ordinal] = op->flags.as<TensorFieldFlags>();
     const u8* addresses = source<u8>(c, op->r[1]);
     const u64* values = source<u64>(c, op->r[2]);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
@@ -80,7 +81,7 @@ const Op* replace_tensor_field(WarpContext& c, const Op* op) {
         if (map.magic != TensorMap::magic_number)
             return raise(c, op, i, Fault::illegal_instruction,
                          "replaces a field where there is no tensor map");
-        if (!set_field(map, static_cast<TensorField>(op->flags), op->flags2 >> 8, values[i])) {
+        if (!set_field(map, field, ordinal, values[i])) {
             return raise(c, op, i, Fault::illegal_instruction,
                          fmt::format("replaces a field of a tensor map by {}, which it can't "
                                      "have",

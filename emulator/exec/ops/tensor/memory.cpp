@@ -112,7 +112,7 @@ const Op* allocate_tensor_memory(WarpContext& c, const Op* op) {
         memory->written.clear();
     }
     memory->sizes[first] = count;
-    if ((op->flags & 1) != 0) {
+    if (op->flags.as<TensorBlocks>() == TensorBlocks::pair) {
         ++memory->pair_allocations;
         if (c.block->rank + 1 < c.block->cluster->count || c.block->rank % 2 != 0)
             wake_allocations(*c.block->cluster->blocks[c.block->rank ^ 1]);

@@ -223,7 +223,8 @@ void spread_packed_numbers(u8* chunk, u32 bits) noexcept {
 /// One block's part of a copy.
 bool copy_matrix(WarpContext& c, const Op* op, u32 thread, Block& block, u32 address,
                  u64 descriptor) {
-    const TensorRows& shape = tensor_rows[op->flags & 15];
+    const auto flags = op->flags.as<TensorRowsFlags>();
+    const TensorRows& shape = tensor_rows[flags.shape];
     const auto from = MatrixDescriptor::of_tensor_core(descriptor);
     const u32 column = address & 0xffff;
     const u32 lane = address >> 16;
@@ -238,8 +239,8 @@ bool copy_matrix(WarpContext& c, const Op* op, u32 thread, Block& block, u32 add
         for (u32 chunk = 0; chunk < shape.chunks; ++chunk) {
             u8 bytes[16];
             if (!reader.read(from.along_depth(row, chunk), bytes)) return false;
-            if ((op->flags & tensor_copy_of_6_bits) != 0) spread_packed_numbers(bytes, 6);
-            if ((op->flags & tensor_copy_of_4_bits) != 0) spread_packed_numbers(bytes, 4);
+            if (flags.of_6_bits) spread_packed_numbers(bytes, 6);
+            if (flags.of_4_bits) spread_packed_numbers(bytes, 4);
             for (u32 copy = 0; copy < shape.copies; ++copy) {
                 const u32 to = lane + row % shape.group + row / shape.group * shape.step +
                                copy * shape.distance;
@@ -267,7 +268,7 @@ bool each_block_of(WarpContext& c, const Op* op, u32 thread, bool pair, F&& f) {
 
 const Op* copy_to_tensor_memory(WarpContext& c, const Op* op) {
     const CopyOrder order(c);  // The race check doesn't see what is read.
-    const bool pair = (op->flags & tensor_copy_by_pair) != 0;
+    const bool pair = op->flags.as<TensorRowsFlags>().by_pair;
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u32 address = source<u32>(c, op->r[1])[i];
@@ -295,7 +296,8 @@ const Op* shift_tensor_memory(WarpContext& c, const Op* op) {
                                      "of 32",
                                      lane));
         }
-        const bool fine = each_block_of(c, op, i, (op->flags & 1) != 0, [&](Block& block) {
+        const bool pair = op->flags.as<TensorBlocks>() == TensorBlocks::pair;
+        const bool fine = each_block_of(c, op, i, pair, [&](Block& block) {
             TensorMemory* const memory =
                 tensor_memory_at(c, op, i, block, lane, lanes, column, columns, "shifts");
             if (memory == nullptr) return false;

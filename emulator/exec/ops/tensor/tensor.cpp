@@ -348,30 +348,29 @@ TensorOperands operands_of(const WarpContext& c, const Op* op, u32 lane) {
 }
 
 /// What is wrong with a map for an instruction, as the rest of "uses a tensor map …".
-std::string mismatch(const TensorMap& map, const Op* op, TensorCopy what) {
-    const u32 axes = (op->flags & (tensor_pair - 1)) >> tensor_axes_shift;
-    const TensorMode mode = tensor_mode(op->flags);
+std::string mismatch(const TensorMap& map, TensorCopyFlags flags) {
+    const TensorCopy what = flags.what;
+    const TensorMode mode = flags.mode;
     const bool loads = what == TensorCopy::load || what == TensorCopy::prefetch;
-    const bool is_tile = mode == TensorMode::tile && (op->flags & tensor_gather) == 0;
+    const bool is_tile = mode == TensorMode::tile && !flags.gathers;
     const bool is_wide = mode >= TensorMode::im2col_w;
     if (is_packed(map.element) && !(loads && (is_tile || is_wide)))
         return "of packed elements, which the emulator only loads, from tiles and wide im2col";
     if (map.interleave != TensorInterleave::none && (map.axes < 3 || !is_tile))
         return "of interleaved elements, which the emulator copies only as tiles";
-    if (map.axes != axes)
-        return fmt::format("of {} dimensions in an instruction for {}", map.axes, axes);
+    if (map.axes != flags.axes)
+        return fmt::format("of {} dimensions in an instruction for {}", map.axes, u32{flags.axes});
     if (mode != map.mode)
         return fmt::format("for {} in an instruction for {}", tensor_mode_name(map.mode),
                            tensor_mode_name(mode));
-    if (what != TensorCopy::reduce ||
-        reduction_type(map.element, static_cast<AtomicOp>(op->flags2)))
-        return {};
+    if (what != TensorCopy::reduce || reduction_type(map.element, flags.reduction)) return {};
     return "of a type that has no such reduction";
 }
 
 bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64 shared,
                CopyOrder& order, u32& bytes) {
-    const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
+    const auto flags = op->flags.as<TensorCopyFlags>();
+    const TensorCopy what = flags.what;
     const TensorOperands operands = operands_of(c, op - 1, lane);
     const u32 size = element_bytes(map.element);
     const i64 whole = map.element == TensorElement::u4x16_align8 ? 32 : 128;
@@ -408,10 +407,10 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     }
     TensorMove move(c, op, lane, map, what);
     move.set_shared(shared);
-    move.set_reduction(static_cast<AtomicOp>(op->flags2));
+    move.set_reduction(flags.reduction);
     if (order.is_checked()) move.take_notes();
     bool fine = false;
-    if ((op->flags & tensor_gather) != 0) {
+    if (flags.gathers) {
         fine = move.rows(operands.at[0],
                          {operands.at[1], operands.at[2], operands.at[3], operands.at[4]});
     } else if (is_wide) {
@@ -429,7 +428,8 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
 /// The mbarrier that a block's copy signals.
 u64 signalled(const WarpContext& c, const Op* op, u64 barrier) noexcept {
     const bool has_rank = (static_cast<u32>(barrier) >> rank_shift) != 0;
-    const bool moves = (op->flags & tensor_pair) != 0 && !has_rank && (c.block->rank & 1) != 0;
+    const bool moves =
+        op->flags.as<TensorCopyFlags>().by_pair && !has_rank && (c.block->rank & 1) != 0;
     return moves ? in_block(barrier, c.block->rank & ~1u) : barrier;
 }
 
@@ -444,14 +444,14 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
     const u64* shared = op->r[2] != no_slot ? source<u64>(c, op->r[2]) : nullptr;
     const u64* barriers = op->r[3] != no_slot ? source<u64>(c, op->r[3]) : nullptr;
     const u16* blocks = op->r[4] != no_slot ? source<u16>(c, op->r[4]) : nullptr;
-    const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
-    const u32 odd = (op->flags & tensor_pair) != 0 ? 1 : 0;
+    const auto flags = op->flags.as<TensorCopyFlags>();
+    const u32 odd = flags.by_pair ? 1 : 0;
     CopyOrder order(c);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const auto map = read_map(c, op, i, maps[i]);
         if (!map) return leave();
-        if (const std::string wrong = mismatch(*map, op, what); !wrong.empty())
+        if (const std::string wrong = mismatch(*map, flags); !wrong.empty())
             return wrong_map(c, op, i, "uses a tensor map " + wrong);
         const u64 at = shared != nullptr ? shared[i] : 0;
 
