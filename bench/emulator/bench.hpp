@@ -329,7 +329,7 @@ private:
         return text;
     }
     void cost_of_checks(const emulator::Module& module, std::string_view kernel,
-                        const emulator::exec::LaunchShape& shape, const Arguments& arguments) {
+                        const emulator::exec::GridShape& shape, const Arguments& arguments) {
         using emulator::exec::Checks;
         const auto time = [&](const Checks& checks) {
             emulator::exec::LaunchOptions options;

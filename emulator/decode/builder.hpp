@@ -146,7 +146,7 @@ public:
     [[nodiscard]] const ptx::Function& function() const noexcept { return function_; }
     [[nodiscard]] const FlowGraph& graph() const noexcept { return graph_; }
     [[nodiscard]] KernelBuild& build() noexcept { return build_; }
-    [[nodiscard]] Kernel& kernel() noexcept { return *build_.kernel; }
+    [[nodiscard]] DecodedKernel& kernel() noexcept { return *build_.kernel; }
     [[nodiscard]] Frame& frame() noexcept { return frame_; }
     [[nodiscard]] const UnresolvedBranches& branches() const noexcept { return branches_; }
 

@@ -72,7 +72,7 @@ struct SharedVariable {
 
 inline constexpr u32 no_parameter_offset = ~u32{0};
 
-struct Kernel {
+struct DecodedKernel {
     KernelInfo info;
     std::optional<Refusal> refusal;
     bool is_bound = false;   ///< Its ops have handlers; ModuleParts::mutex guards this.
@@ -129,7 +129,7 @@ enum LaunchSlot : u32 {
     cluster_nctaid_z = 3072,
     cluster_nctarank = 3200,
     is_explicit_cluster = 3328,  ///< A predicate.
-    // Filled only if Kernel::names_cluster.
+    // Filled only if DecodedKernel::names_cluster.
     clusterid_x = 3456,
     clusterid_y = 3584,
     clusterid_z = 3712,

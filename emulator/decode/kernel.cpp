@@ -89,8 +89,8 @@ Slot KernelBuild::parameter_slot(u32 offset, u32 bytes, u32 slot_bytes, bool sig
     return slot(Area::launch, at->second);
 }
 
-std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
-    auto kernel = std::make_unique<Kernel>();
+std::unique_ptr<DecodedKernel> decode_kernel(const ModuleParts& module, u32 function) {
+    auto kernel = std::make_unique<DecodedKernel>();
     kernel->launch_bytes = first_parameter_slot;
     KernelBuild build;
     build.module = &module;

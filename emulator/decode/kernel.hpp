@@ -14,10 +14,11 @@ namespace lode::emulator::decode {
 /// State shared by the functions of one kernel during decoding.
 struct KernelBuild {
     const ModuleParts* module = nullptr;
-    Kernel* kernel = nullptr;
-    std::unordered_map<u32, Code*> codes;                        ///< By function index.
-    std::unordered_map<const ptx::Variable*, u32> shared;        ///< Offsets in shared memory.
-    std::unordered_map<const ptx::Variable*, u32> shared_index;  ///< In Kernel::shared_variables.
+    DecodedKernel* kernel = nullptr;
+    std::unordered_map<u32, Code*> codes;                  ///< By function index.
+    std::unordered_map<const ptx::Variable*, u32> shared;  ///< Offsets in shared memory.
+    std::unordered_map<const ptx::Variable*, u32>
+        shared_index;                                   ///< In DecodedKernel::shared_variables.
     std::map<std::array<u32, 4>, u32> parameter_slots;  ///< By the fields of ParameterSlot.
 
     /// The slot in the launch area for `bytes` at `offset` of the parameter block, extended to
@@ -25,7 +26,7 @@ struct KernelBuild {
     Slot parameter_slot(u32 offset, u32 bytes, u32 slot_bytes, bool sign);
 };
 
-std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function);
+std::unique_ptr<DecodedKernel> decode_kernel(const ModuleParts& module, u32 function);
 
 /// Decodes one function of a kernel. Stops at the first unsupported form and returns its Refusal.
 std::optional<Refusal> decode_function(KernelBuild& build, const ptx::Function& function,

@@ -180,7 +180,8 @@ const Global* ModuleParts::variable_at(u64 address) const noexcept {
     return near != nullptr && address - near->address < near->bytes ? near : nullptr;
 }
 
-const Kernel* ModuleParts::kernel(std::string_view name, void (*bind)(Kernel&)) const {
+const DecodedKernel* ModuleParts::kernel(std::string_view name,
+                                         void (*bind)(DecodedKernel&)) const {
     const std::lock_guard lock(mutex);
     auto known = kernels.find(name);
     if (known == kernels.end()) {
@@ -190,7 +191,7 @@ const Kernel* ModuleParts::kernel(std::string_view name, void (*bind)(Kernel&)) 
         if (!function.entry || !function.defined) return nullptr;
         known = kernels.emplace(function.name, decode::decode_kernel(*this, found->second)).first;
     }
-    Kernel& kernel = *known->second;
+    DecodedKernel& kernel = *known->second;
     if (bind != nullptr && !std::exchange(kernel.is_bound, true)) bind(kernel);
     return &kernel;
 }
@@ -268,11 +269,11 @@ const std::vector<std::string>& Module::kernel_names() const noexcept {
     return body_->names;
 }
 const KernelInfo* Module::kernel(std::string_view name) const {
-    const Kernel* const kernel = body_->kernel(name);
+    const DecodedKernel* const kernel = body_->kernel(name);
     return kernel != nullptr ? &kernel->info : nullptr;
 }
 const Refusal* Module::refusal(std::string_view name) const {
-    const Kernel* const kernel = body_->kernel(name);
+    const DecodedKernel* const kernel = body_->kernel(name);
     return kernel != nullptr && kernel->refusal ? &*kernel->refusal : nullptr;
 }
 std::uint64_t Module::variable_bytes() const noexcept {

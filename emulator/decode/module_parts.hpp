@@ -30,7 +30,7 @@ struct ModuleParts {
     BorrowedLines lines;  ///< For functions without lines of their own.
 
     mutable std::mutex mutex;  ///< Guards `kernels`.
-    mutable std::unordered_map<std::string_view, std::unique_ptr<Kernel>> kernels;
+    mutable std::unordered_map<std::string_view, std::unique_ptr<DecodedKernel>> kernels;
 
     ~ModuleParts();
 
@@ -41,8 +41,8 @@ struct ModuleParts {
     [[nodiscard]] const Global* variable_near(u64 address) const noexcept;
     /// The kernel, decoded on first use; nullptr if there is none. `bind` gives its ops what runs
     /// them: it is called once, before the first kernel is returned to a caller that has it.
-    [[nodiscard]] const Kernel* kernel(std::string_view name,
-                                       void (*bind)(Kernel&) = nullptr) const;
+    [[nodiscard]] const DecodedKernel* kernel(std::string_view name,
+                                              void (*bind)(DecodedKernel&) = nullptr) const;
 };
 
 /// The source line of an instruction, then those of the calls that inlined it; empty without line

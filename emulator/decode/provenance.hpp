@@ -9,7 +9,7 @@
 
 namespace lode::emulator::decode {
 
-/// The variable of an operand: an index in Kernel::shared_variables.
+/// The variable of an operand: an index in DecodedKernel::shared_variables.
 inline constexpr u32 no_variable = ~u32{0};
 /// Addresses of several variables may be in the register.
 inline constexpr u32 several_variables = ~u32{0} - 1;

@@ -181,7 +181,7 @@ std::string dimensions(const Dim3& d) {
 }
 
 /// The error in the cluster of a launch; empty if there is none.
-std::string wrong_cluster(const KernelInfo& info, const LaunchShape& shape) {
+std::string wrong_cluster(const KernelInfo& info, const GridShape& shape) {
     const Dim3& own = info.required_cluster;
     const Dim3& size = shape.cluster.count() != 0 ? shape.cluster : own;
     if (size.count() == 0) return {};
@@ -202,7 +202,7 @@ std::string wrong_cluster(const KernelInfo& info, const LaunchShape& shape) {
 }
 
 /// The error in the shape of a launch; empty if there is none.
-std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
+std::string wrong_shape(const KernelInfo& info, const GridShape& shape,
                         std::span<const std::byte> parameters) {
     if (shape.grid.count() == 0 || shape.block.count() == 0) {
         return fmt::format("Kernel {} is launched with an empty grid or block.", info.name);
@@ -250,7 +250,7 @@ std::vector<u64> shuffled_numbers(u64 count, u64 seed) {
 }
 
 /// Gives the ops of a decoded kernel their handlers.
-void bind(Kernel& kernel) {
+void bind(DecodedKernel& kernel) {
     if (kernel.refusal) return;  // It never runs.
     for (Code& code : kernel.codes) {
         for (Op& op : code.ops)
@@ -261,10 +261,10 @@ void bind(Kernel& kernel) {
 
 }  // namespace
 
-LaunchOutcome Machine::launch(const Module& module, std::string_view name, const LaunchShape& shape,
+LaunchOutcome Machine::launch(const Module& module, std::string_view name, const GridShape& shape,
                               std::span<const std::byte> parameters, const LaunchOptions& options) {
     const ModuleParts& parts = module.body();
-    const Kernel* const kernel = parts.kernel(name, &bind);
+    const DecodedKernel* const kernel = parts.kernel(name, &bind);
     if (kernel == nullptr) {
         return refused(Fault::invalid_value, fmt::format("The module has no kernel {}.", name));
     }

@@ -99,7 +99,7 @@ struct LaunchOptions {
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
 };
 
-struct LaunchShape {
+struct GridShape {
     Dim3 grid, block;
     std::uint32_t dynamic_shared = 0;  ///< Bytes.
     /// Blocks in a cluster; zeros for the kernel's own (.reqnctapercluster), or else one block.
@@ -131,7 +131,7 @@ public:
     /// .maxntid and the cluster are checked here (invalid_value); the caller must check the other
     /// device limits, such as shared memory.
     [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view name,
-                                       const LaunchShape& shape,
+                                       const GridShape& shape,
                                        std::span<const std::byte> parameters,
                                        const LaunchOptions& options = {});
 

@@ -38,10 +38,10 @@ struct Standing {
 
 /// One launch, shared by its workers.
 struct Launch {
-    const Kernel* kernel = nullptr;
+    const DecodedKernel* kernel = nullptr;
     const ModuleParts* module = nullptr;
     Memory* memory = nullptr;
-    LaunchShape shape;
+    GridShape shape;
     const LaunchOptions* options = nullptr;
     std::span<const std::byte> parameters;
     u32 shared_bytes = 0;
@@ -69,8 +69,8 @@ struct Launch {
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
     Standing standing;  ///< Where the groups of a launch that ran too long stand.
-    std::set<std::pair<const Op*, Finding>> told;
-    std::array<u32, static_cast<std::size_t>(Finding::count)> told_of_kind{};
+    std::set<std::pair<const Op*, Finding>> reported;
+    std::array<u32, static_cast<std::size_t>(Finding::count)> reported_of_kind{};
 
     /// Where in the grid of clusters the one is that starts as this number.
     [[nodiscard]] Dim3 cluster_at(u64 number) const;
@@ -99,7 +99,7 @@ struct alignas(64) Worker {
     Store launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
-    const Kernel* bounds_kernel = nullptr;
+    const DecodedKernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
     std::vector<std::byte> bounds_parameters;  ///< The parameters that `bounds` hold for.
     bool bounds_checked = true;
@@ -154,8 +154,8 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
 /// Counts a finding of the running op; true for the first of its kind, which is to be told.
 bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
 /// Reports "Kernel k " + what + its place. `earlier`: the place of the other access of a race.
-void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                  std::vector<SourcePlace> earlier = {});
+void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
+                    std::vector<SourcePlace> earlier = {});
 /// Where the earlier access of a race is in the code.
 struct EarlierPlace {
     std::string text;  ///< " at file.cu:12", " at file.cu:12 or file.cu:14", or empty.

@@ -17,7 +17,7 @@
 
 namespace lode::emulator {
 struct Code;
-struct Kernel;
+struct DecodedKernel;
 struct SharedVariable;
 }  // namespace lode::emulator
 
@@ -100,7 +100,7 @@ struct WarpContext {
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
-    const SharedVariable* variables = nullptr;  ///< Kernel::shared_variables.
+    const SharedVariable* variables = nullptr;  ///< DecodedKernel::shared_variables.
     u32 local_bytes = 0;                        ///< Bytes per lane in use by frames.
     u8* local = nullptr;              ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
     Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.

@@ -122,9 +122,9 @@ Dim3 Launch::cluster_at(u64 number) const {
 }
 
 void Worker::prepare(Launch& launch) {
-    const Kernel& kernel = *launch.kernel;
+    const DecodedKernel& kernel = *launch.kernel;
     launch_base = aligned(launch_area, kernel.launch_bytes);
-    const LaunchShape& shape = launch.shape;
+    const GridShape& shape = launch.shape;
     fill(launch_base, ntid_x, shape.block.x);
     fill(launch_base, ntid_y, shape.block.y);
     fill(launch_base, ntid_z, shape.block.z);

@@ -17,8 +17,8 @@ enum class BranchWhen : u16 { holds, fails };
 /// What isspacep asks.
 struct SpaceFlags {
     u8 window : 4 = 0;           ///< A Window.
-    bool constants : 1 = false;  ///< Of the global window, .const only; otherwise all else.
-    bool own : 1 = false;        ///< Of the shared window, the memory of the block itself.
+    bool constants : 1 = false;  ///< In the global window: .const only; otherwise all else.
+    bool own : 1 = false;        ///< In the shared window: the memory of the block itself.
     u8 unused : 2 = 0;
 };
 

@@ -28,7 +28,7 @@ enum class SurfaceEdge : u8 { trap, clamp, zero };
 struct SurfaceFlags {
     ImageShape shape = ImageShape::line;
     SurfaceEdge edge : 4 = SurfaceEdge::trap;
-    u8 bytes : 4 = 0;  ///< Of an element.
+    u8 bytes : 4 = 0;  ///< The size of an element.
 };
 
 }  // namespace lode::emulator::exec

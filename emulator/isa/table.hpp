@@ -17,8 +17,8 @@ struct OpRow {
     std::string_view keys;
     char operands[8];
     Action action = Action::call;
-    char type = 0;  ///< Of the first source: u, s or f; 0 if the row doesn't say.
-    exec::Comparison comparison = exec::Comparison::eq;  ///< Of setp.
+    char type = 0;  ///< The first source's: u, s or f; 0 if the row doesn't say.
+    exec::Comparison comparison = exec::Comparison::eq;  ///< For setp.
 
     [[nodiscard]] Operation operation() const noexcept;
 };

@@ -23,7 +23,7 @@ struct SimdFlags {
     bool saturates : 1 = false;
     bool accumulates : 1 = false;
     u8 written : 4 = 0;                                    ///< A bit for each part.
-    VideoComparison comparison : 3 = VideoComparison::eq;  ///< Of vset.
+    VideoComparison comparison : 3 = VideoComparison::eq;  ///< For vset.
 };
 
 enum class ScalarVideo : u8 { add, sub, absdiff, min, max, shift_left, shift_right, set, mad };
@@ -33,7 +33,7 @@ struct VideoPlan {
     ScalarVideo what = ScalarVideo::add;
     VideoMerge merge = VideoMerge::none;  ///< How the result is combined with c.
     u8 a = 0, b = 0, d = 0;               ///< VideoPart::at / 8, + 4 for 16 bits, + 8 for 8 bits.
-    VideoComparison comparison = VideoComparison::eq;  ///< Of vset.
+    VideoComparison comparison = VideoComparison::eq;  ///< For vset.
     bool signed_a : 1 = false;
     bool signed_b : 1 = false;
     bool wraps : 1 = false;

@@ -170,7 +170,7 @@ private:
             count_of_foreign_compilations() == 0)
             return false;
         const auto found = pool_->find();
-        if (!found && !told_.exchange(true)) {
+        if (!found && !has_warned_.exchange(true)) {
             log_.write(LogLevel::info,
                        fmt::format("Asynchronous requests are compiled in this process, where "
                                    "NVRTC compiles one at a time. {}",
@@ -230,7 +230,7 @@ private:
     const pch::Settings pch_;
     const std::unique_ptr<worker::Pool> pool_;
     const Log log_;
-    std::atomic<bool> told_ = false;  ///< That asynchronous requests have no worker.
+    std::atomic<bool> has_warned_ = false;  ///< That asynchronous requests have no worker.
     std::mutex slow_heads_mutex_;
     std::set<Digest> slow_heads_;  ///< Heads of sources that took long to compile here.
     std::filesystem::path first_;  ///< The place where fingerprint() stopped.

@@ -83,7 +83,7 @@ std::string SourceStore::folder_of(DiskTier& disk, const Texts& texts) {
                 .replace(name, temporary_folder, as_bytes(text))
                 .and_then([&disk, size = text.size()] { return disk.note_growth(size); });
         if (written) continue;
-        if (!told_.exchange(true)) {
+        if (!has_warned_.exchange(true)) {
             storage_.options().log.write(
                 LogLevel::warning,
                 fmt::format("Code in memory isn't written to files, so that debuggers and "

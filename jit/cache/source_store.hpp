@@ -40,7 +40,7 @@ private:
                                         std::string_view text);
 
     Storage& storage_;
-    std::atomic<bool> told_ = false;  ///< That files can't be written.
+    std::atomic<bool> has_warned_ = false;  ///< That files can't be written.
     std::mutex mutex_;
     std::map<std::string, FileIdentity> known_;  ///< Files whose content was compared.
 };

@@ -63,8 +63,8 @@ Result<std::optional<AdmittedRecord>> TierStack::admit(const RecordKey& key,
     ++counters_.untrusted;
     const Distrust& distrust = judged.error();
     {
-        const std::lock_guard guard(told_mutex_);
-        if (!told_.insert(distrust.cause).second) return std::optional<AdmittedRecord>();
+        const std::lock_guard guard(logged_mutex_);
+        if (!logged_causes_.insert(distrust.cause).second) return std::optional<AdmittedRecord>();
     }
     log_.write(LogLevel::warning,
                fmt::format("The cache doesn't use {}/{} ({}): {}. {} are only counted from now on.",

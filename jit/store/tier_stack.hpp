@@ -127,8 +127,8 @@ private:
     std::vector<std::unique_ptr<Slot>> slots_;
     DiskTier* disk_ = nullptr;
     Trust trust_;
-    std::mutex told_mutex_;
-    std::set<std::string> told_;  ///< Causes of distrust that are in the log.
+    std::mutex logged_mutex_;
+    std::set<std::string> logged_causes_;  ///< Causes of distrust that are in the log.
 };
 
 }  // namespace LODE_NAMESPACE::cache

@@ -27,7 +27,7 @@ bool is_absence(int error_number) noexcept {
 }
 
 /// Whether a path component is missing as a folder or is a link.
-bool is_no_way(int error_number) noexcept {
+bool leads_nowhere(int error_number) noexcept {
     return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
 }
 
@@ -234,7 +234,7 @@ Status TrustedFolder::try_replace(const std::string& name, const std::string& te
 
 Result<Descriptor> TrustedFolder::open_trusted(const std::string& name) const {
     Descriptor file = open_inside(name);
-    if (!file && (is_no_way(errno) || errno == ENXIO)) return file;
+    if (!file && (leads_nowhere(errno) || errno == ENXIO)) return file;
     os::FileAttributes attributes;
     if (!file || operations_->attributes(file.get(), attributes) != 0)
         return fail_from_errno("Reading the cache", path_ / name, errno);
@@ -263,7 +263,7 @@ Status TrustedFolder::rename_to(const std::string& temporary, const std::string&
         return false;
     };
     for (int attempt = 1; !rename(); ++attempt) {
-        if (!is_no_way(errno) || attempt == most_attempts)
+        if (!leads_nowhere(errno) || attempt == most_attempts)
             return fail_from_errno("Renaming in the cache", path_ / name, errno);
         LODE_TRY(make_parents(name));
     }
@@ -278,14 +278,14 @@ void TrustedFolder::touch(const std::string& name) const noexcept {
 Status TrustedFolder::remove(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
     if (folder && operations_->remove(folder.get(), leaf_of(name)) == 0) return {};
-    if (is_no_way(errno)) return {};
+    if (leads_nowhere(errno)) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
 
 Status TrustedFolder::remove_folder(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
     if (folder && operations_->remove_folder(folder.get(), leaf_of(name)) == 0) return {};
-    if (is_no_way(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
+    if (leads_nowhere(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
 
@@ -332,7 +332,7 @@ Result<Descriptor> TrustedFolder::open_shared(const std::string& name, os::Open 
 Result<Descriptor> TrustedFolder::open_or_make(const std::string& name, os::Open flags) const {
     for (int attempt = 1;; ++attempt) {
         if (Descriptor file = open_inside(name, flags | os::Open::create)) return file;
-        if (!is_no_way(errno) || attempt == most_attempts)
+        if (!leads_nowhere(errno) || attempt == most_attempts)
             return fail_from_errno("Opening a cache file", path_ / name, errno);
         LODE_TRY(make_parents(name));
     }

@@ -196,7 +196,7 @@ bool ptx_run(Bytes bytes) {
         const KernelInfo& info = *module->kernel(name);
         constexpr std::uint32_t most_shared = 227 * 1024;  // The driver's limit on sm_90.
         if (info.static_shared > most_shared) continue;
-        LaunchShape shape{{2, 1, 1}, {40, 1, 1}, 256};
+        GridShape shape{{2, 1, 1}, {40, 1, 1}, 256};
         if (info.required_ntid.count() > 0) shape.block = info.required_ntid;
         const LaunchOutcome outcome =
             bench().machine.launch(*module, name, shape, parameters_of(info, buffers), options);

@@ -140,7 +140,7 @@ void multiply_matrices(Builder& b) {
     const bool sparse = opcode.take_prefix("sp");
     const auto sizes = take_sizes(opcode);
     if (!sizes) return b.refuse();
-    const std::vector<bool> by_columns = take_layouts(opcode);  // Of a and b.
+    const std::vector<bool> by_columns = take_layouts(opcode);  // a, b
     exec::MatrixProduct& plan = b.kernel().products.emplace_back();
     plan.saturates = opcode.take("satfinite");
     plan.rounding = static_cast<u8>(take_rounding(opcode));

@@ -139,7 +139,7 @@ struct Reading {
     std::uint8_t type_count = 0;
     std::uint8_t vector = 1;    ///< From .v2, .v4 or .v8
     std::uint16_t columns = 0;  ///< From .m64n…
-    Word geometry;              ///< Of a texture or surface: "2d"
+    Word geometry;              ///< Geometry of a texture or surface: "2d"
 
     [[nodiscard]] Word name() const { return words.front(); }
     [[nodiscard]] bool has(Word word) const {

@@ -25,7 +25,7 @@ struct EmptyWork {};
 struct KernelWork {
     CUfunction handle = nullptr;  ///< As the caller gave it: a CUfunction or a CUkernel.
     std::shared_ptr<Function> function;
-    exec::LaunchShape shape;
+    exec::GridShape shape;
     KernelAttributes attributes;
     std::shared_ptr<std::vector<std::byte>> parameters;  ///< Packed.
     Stream::Work run;

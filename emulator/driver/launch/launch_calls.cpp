@@ -24,7 +24,7 @@ constexpr std::size_t max_parameter_bytes = 32764;
 
 struct LaunchRequest {
     CUfunction function = nullptr;
-    exec::LaunchShape shape;
+    exec::GridShape shape;
     CUstream stream = nullptr;
     void** parameters = nullptr;
     void** extra = nullptr;
@@ -37,7 +37,7 @@ struct QueuedLaunch {
     std::shared_ptr<Context> context;
     std::shared_ptr<LoadedModule> module;
     const KernelInfo& kernel;
-    exec::LaunchShape shape;
+    exec::GridShape shape;
     bool cooperative;
     std::vector<std::byte> parameters;
 };
@@ -51,7 +51,7 @@ CUresult refuse(CUresult code, std::string_view sentence) {
     return code;
 }
 
-CUresult check_cluster(const Function& function, const exec::LaunchShape& shape) {
+CUresult check_cluster(const Function& function, const exec::GridShape& shape) {
     const KernelInfo& info = function.info();
     const Dim3 size = cluster_of(info, shape.cluster);
     if (size.count() == 0)
@@ -299,9 +299,9 @@ CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction 
     if (config == nullptr) return enter(symbol, [] { return CUDA_ERROR_INVALID_VALUE; });
     LaunchRequest request;
     request.function = function;
-    request.shape = exec::LaunchShape{{config->gridDimX, config->gridDimY, config->gridDimZ},
-                                      {config->blockDimX, config->blockDimY, config->blockDimZ},
-                                      config->sharedMemBytes};
+    request.shape = exec::GridShape{{config->gridDimX, config->gridDimY, config->gridDimZ},
+                                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                    config->sharedMemBytes};
     request.stream = config->hStream;
     request.parameters = parameters;
     request.extra = extra;

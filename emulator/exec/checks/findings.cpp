@@ -73,12 +73,13 @@ bool is_new_finding(WarpContext& c, const Op* op, Finding kind) {
     if (kind != Finding::benign_race) launch.findings.fetch_add(1);
     if (!launch.options->finding) return false;
     const std::lock_guard lock(launch.mutex);
-    if (!launch.told.emplace(op, kind).second) return false;
-    return launch.told_of_kind[static_cast<std::size_t>(kind)]++ < launch.options->most_findings;
+    if (!launch.reported.emplace(op, kind).second) return false;
+    return launch.reported_of_kind[static_cast<std::size_t>(kind)]++ <
+           launch.options->most_findings;
 }
 
-void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                  std::vector<SourcePlace> earlier) {
+void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
+                    std::vector<SourcePlace> earlier) {
     Launch& launch = *c.launch;
     FindingReport report = report_at(launch, *c.warp, lane, op, c.frame);
     report.kind = name_of(kind);

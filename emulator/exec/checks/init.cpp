@@ -55,8 +55,8 @@ struct Marks {
     }
 };
 
-[[gnu::cold]] void tell_unwritten(const Marks& marks, const Op* op, u32 lane, u64 address,
-                                  u32 missing, const Noted& noted) {
+[[gnu::cold]] void report_unwritten(const Marks& marks, const Op* op, u32 lane, u64 address,
+                                    u32 missing, const Noted& noted) {
     WarpContext& c = marks.c;
     if (!is_new_finding(c, op, Finding::unwritten)) return;
     const std::string_view verb = noted.access == Access::atomic ? "updates" : "reads";
@@ -75,7 +75,7 @@ struct Marks {
         text = fmt::format("{} {} of {}global memory {}", verb, size, all ? "unwritten " : "",
                            global_place(*c.launch, address, noted.bytes, note));
     }
-    tell_finding(c, op, lane, Finding::unwritten, text);
+    report_finding(c, op, lane, Finding::unwritten, text);
 }
 
 /// Where in the frame the register is that a part is copied through.
@@ -160,7 +160,7 @@ void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const No
     if (reads) {
         const u32 missing = marks.missing(lane, address, noted.bytes);
         const bool tells = missing != 0 && !only_copies(marks, lane, address, missing, noted);
-        if (tells) tell_unwritten(marks, op, lane, address, missing, noted);
+        if (tells) report_unwritten(marks, op, lane, address, missing, noted);
         // What has been reported isn't reported again where it is copied to.
         note_registers(marks, op, lane, address, noted, tells);
     }

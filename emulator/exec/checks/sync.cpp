@@ -14,8 +14,8 @@ u32 first_lane(u32 mask) {
     return static_cast<u32>(std::countr_zero(mask));
 }
 
-void tell_sync(WarpContext& c, const Op* op, u32 lane, Finding kind, const std::string& what) {
-    if (is_new_finding(c, op, kind)) tell_finding(c, op, lane, kind, what);
+void report_sync(WarpContext& c, const Op* op, u32 lane, Finding kind, const std::string& what) {
+    if (is_new_finding(c, op, kind)) report_finding(c, op, lane, kind, what);
 }
 
 std::string lane_state(const Warp& warp, u32 lane) {
@@ -32,10 +32,10 @@ void check_members(WarpContext& c, const Op* op, const u32* members) {
         each_lane(members[i] & c.mask, [&](u32 k) { other |= u32{members[k] != members[i]} << k; });
         if (other == 0) return;
         const u32 k = first_lane(other);
-        tell_sync(c, op, i, Finding::member_masks,
-                  fmt::format("executes a warp operation with the member mask 0x{:08x}, but lane "
-                              "{} of it executes it with 0x{:08x}",
-                              members[i], k, members[k]));
+        report_sync(c, op, i, Finding::member_masks,
+                    fmt::format("executes a warp operation with the member mask 0x{:08x}, but lane "
+                                "{} of it executes it with 0x{:08x}",
+                                members[i], k, members[k]));
     });
 }
 
@@ -46,20 +46,20 @@ void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* mem
         if (((c.mask & members[i]) >> k & 1) != 0) return;
         const bool named = (members[i] >> k & 1) != 0;
         if (!named && !whole_result) return;
-        tell_sync(c, op, i, Finding::absent_lane,
-                  named
-                      ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
-                                    "0x{:08x}, but that lane {}",
-                                    k, members[i], lane_state(*c.warp, k))
-                      : fmt::format("reads the value of lane {} in a shuffle whose member mask "
-                                    "0x{:08x} doesn't include it",
-                                    k, members[i]));
+        report_sync(
+            c, op, i, Finding::absent_lane,
+            named ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
+                                "0x{:08x}, but that lane {}",
+                                k, members[i], lane_state(*c.warp, k))
+                  : fmt::format("reads the value of lane {} in a shuffle whose member mask "
+                                "0x{:08x} doesn't include it",
+                                k, members[i]));
     });
 }
 
 void check_barrier_ids(WarpContext& c, const Op* op) {
-    tell_sync(c, op, first_lane(c.mask), Finding::divergent_barrier,
-              "executes one barrier instruction with several barriers in a warp");
+    report_sync(c, op, first_lane(c.mask), Finding::divergent_barrier,
+                "executes one barrier instruction with several barriers in a warp");
 }
 
 void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected, u32 earlier) {
@@ -69,20 +69,20 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
     const u32 room = c.block->warp_count * lanes;
     const auto whole = [room](u32 count) { return count == 0 ? room : count; };
     if (expected > room) {
-        tell_sync(c, op, lane, Finding::barrier_count,
-                  fmt::format("waits at barrier {} for {} threads, but the block has {}", id,
-                              expected, c.launch->shape.block.count()));
+        report_sync(c, op, lane, Finding::barrier_count,
+                    fmt::format("waits at barrier {} for {} threads, but the block has {}", id,
+                                expected, c.launch->shape.block.count()));
     } else if (barrier.arrived != 0 && whole(barrier.expected) != whole(expected)) {
         const auto text = [](u32 count) {
             return count == 0 ? std::string("all threads") : fmt::format("{} threads", count);
         };
-        tell_sync(c, op, lane, Finding::barrier_count,
-                  fmt::format("arrives at barrier {} for {}, but others have arrived for {}", id,
-                              text(expected), text(barrier.expected)));
+        report_sync(c, op, lane, Finding::barrier_count,
+                    fmt::format("arrives at barrier {} for {}, but others have arrived for {}", id,
+                                text(expected), text(barrier.expected)));
     } else if (expected != 0 && barrier.arrived + threads > expected) {
-        tell_sync(c, op, lane, Finding::barrier_count,
-                  fmt::format("arrives at barrier {} as thread {} of {}", id,
-                              barrier.arrived + threads, expected));
+        report_sync(c, op, lane, Finding::barrier_count,
+                    fmt::format("arrives at barrier {} as thread {} of {}", id,
+                                barrier.arrived + threads, expected));
     }
     if (!op->flags.as<BarrierFlags>().aligned) return;
     for (u32 k = 0; k < warp.count; ++k) {
@@ -90,7 +90,7 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
         if (group.state != GroupState::at_barrier || group.pc == op + 1) continue;
         const Op* const other = group.pc - 1;
         if (!other->flags.as<BarrierFlags>().aligned || (group.mask & ~earlier) == 0) continue;
-        tell_sync(
+        report_sync(
             c, op, lane, Finding::divergent_barrier,
             fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
                         "here, but lanes 0x{:08x} wait at another ({})",
@@ -112,7 +112,7 @@ void check_exit(WarpContext& c, u64 instructions) {
         there.launch = c.launch;
         there.warp = c.warp;
         there.frame = group.frame;
-        tell_sync(
+        report_sync(
             there, op, first_lane(group.mask), Finding::divergent_barrier,
             fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
                         "here, but other lanes run on and exit",
@@ -127,7 +127,7 @@ void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, Mbarrier
     const bool lives = at != known.end();
     const std::string place = shared_place(*c.launch, static_cast<u32>(offset));
     const auto tell = [&](const std::string& what) {
-        tell_sync(c, op, lane, Finding::mbarrier, what + " " + place);
+        report_sync(c, op, lane, Finding::mbarrier, what + " " + place);
     };
     if (use == MbarrierUse::init) {
         if (lives) tell("initialises an mbarrier that is in use");

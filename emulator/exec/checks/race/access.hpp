@@ -9,7 +9,7 @@ namespace lode::emulator::exec {
 
 /// The stamps that happened before what any lane of the warp does now: those below `oldest`, and
 /// those in [lo, end). Signed, because processors compare vectors that way; stamps are positive.
-struct Past {
+struct HappenedBefore {
     i64 oldest;
     i64 lo;
     i64 end;
@@ -32,7 +32,7 @@ struct RaceAccess {
     Site site;
     u64 strength;
     u64 own;  ///< The stamp of the warp's first thread.
-    Past past;
+    HappenedBefore past;
 
     [[nodiscard]] bool writes() const { return noted.access != Access::read; }
     /// Whether nothing but the floor of the block orders lanes.
@@ -51,7 +51,7 @@ inline u64 block_of(const RaceAccess& a, Stamp before) {
 }
 
 /// An access that another may race with.
-struct Earlier {
+struct EarlierAccess {
     Stamp stamp = 0;
     Site site = 0;
     bool wrote = false;
@@ -60,7 +60,7 @@ struct Earlier {
 /// Whether an access needs no closer look: there was none, or it is the thread's own of the same
 /// strength, or ordered for every lane.
 template <bool shared = false>
-[[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
+[[gnu::always_inline]] inline bool is_harmless(Stamp s, Stamp own, const HappenedBefore& past) {
     const auto when = static_cast<i64>(s);
     const bool mine = ((s ^ own) & stamp_same_bits) == 0;
     if constexpr (shared) return (when < past.end) | mine;
@@ -78,7 +78,7 @@ inline bool reads_unwritten(const WarpContext& c, const Op* op) noexcept {
     return c.launch->accesses->unwritten[op->cache].load(std::memory_order_relaxed);
 }
 
-/// For plain(): no thread's own.
+/// For is_harmless(): no thread's own.
 inline constexpr Stamp nobody = ~Stamp{0};
 
 /// The cells of an access that lies in one page.
@@ -116,6 +116,7 @@ template <bool shared>
 bool race_word_run(const RaceAccess& a, const CellArrays& arrays, u64 k);
 
 /// Reports a race at an address, which is an offset in shared memory.
-void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlier, bool benign);
+void report_race(const RaceAccess& a, u32 lane, u64 address, const EarlierAccess& earlier,
+                 bool benign);
 
 }  // namespace lode::emulator::exec

@@ -60,7 +60,7 @@ void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 by
         if (stamp_time(write) <= order.proxy_fence) continue;
         if (!is_new_finding(c, op, Finding::proxy_fence)) return;
         const EarlierPlace place = earlier_place(*c.launch, order.shared.write.site_at(k), true);
-        tell_finding(
+        report_finding(
             c, op, lane, Finding::proxy_fence,
             fmt::format("lacks a fence.proxy.async: an asynchronous operation reads what "
                         "thread {} of the block has written{}, {}",

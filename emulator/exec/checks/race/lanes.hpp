@@ -101,7 +101,9 @@ protected:
     [[nodiscard]] const Stamp* stamps(Which which) const { return arrays_.stamps[which]; }
 
 private:
-    [[nodiscard]] bool is_past(Stamp stamp) const { return plain<shared>(stamp, nobody, past_); }
+    [[nodiscard]] bool is_past(Stamp stamp) const {
+        return is_harmless<shared>(stamp, nobody, past_);
+    }
     [[gnu::always_inline]] inline Stamp stamp_in(const CellRow& row, Which which, u64 k) const {
         const u64 now = row.word(which);
         if (Track::is_single(now)) return arrays_.stamps[which][k];
@@ -109,7 +111,7 @@ private:
     }
     [[gnu::always_inline]] inline bool is_plain(const CellRow& row, Which which, u64 k,
                                                 Stamp own) const {
-        return plain<shared>(stamp_in(row, which, k), own, past_);
+        return is_harmless<shared>(stamp_in(row, which, k), own, past_);
     }
     /// Whether words and stamps show that no granule needs a closer look.
     template <u32 granules>
@@ -120,7 +122,7 @@ private:
         if (!Track::is_single(now)) return false;
         bool good = true;
         for (u32 j = 0; j < granules; ++j)
-            good &= plain<shared>(arrays_.stamps[which][k + j], own, past_);
+            good &= is_harmless<shared>(arrays_.stamps[which][k + j], own, past_);
         return good;
     }
     template <u32 granules>
@@ -152,7 +154,7 @@ private:
     }
 
     CellArrays arrays_;
-    Past past_;
+    HappenedBefore past_;
     u64 word_;  ///< Word of a row that is kept stamp by stamp, for an access now.
     Site site_;
     bool only_floor_;

@@ -21,13 +21,14 @@ ProductOrder& products_in(WarpContext& c) {
     return *products;
 }
 
-void tell_pending(WarpContext& c, const Op* op, const ProductRegister& pending, const char* what) {
+void report_pending(WarpContext& c, const Op* op, const ProductRegister& pending,
+                    const char* what) {
     if (!is_new_finding(c, op, Finding::product_wait)) return;
     const EarlierPlace place = place_of_op(*c.launch, *pending.code, pending.op);
-    tell_finding(c, op, static_cast<u32>(std::countr_zero(c.mask)), Finding::product_wait,
-                 fmt::format("lacks a wgmma.wait_group: it {} the product{} {}", what, place.text,
-                             pending.is_result ? "computes" : "reads"),
-                 place.stack);
+    report_finding(c, op, static_cast<u32>(std::countr_zero(c.mask)), Finding::product_wait,
+                   fmt::format("lacks a wgmma.wait_group: it {} the product{} {}", what, place.text,
+                               pending.is_result ? "computes" : "reads"),
+                   place.stack);
 }
 
 /// The pending use of a register of the running function; nullptr if there is none.
@@ -62,24 +63,24 @@ void order_product_fence(WarpContext& c) {
 void order_product(WarpContext& c, const Op* op) {
     ProductOrder& products = products_in(c);
     const auto& plan = *static_cast<const WarpgroupProduct*>(op->table);
-    const auto tell_fence = [&](const std::string& what, const EarlierPlace& place) {
+    const auto report_fence = [&](const std::string& what, const EarlierPlace& place) {
         if (is_new_finding(c, op, Finding::product_fence))
-            tell_finding(c, op, 0, Finding::product_fence, "lacks a wgmma.fence: " + what,
-                         place.stack);
+            report_finding(c, op, 0, Finding::product_fence, "lacks a wgmma.fence: " + what,
+                           place.stack);
     };
-    if (!products.fenced) tell_fence("there is none before the first product", {});
+    if (!products.fenced) report_fence("there is none before the first product", {});
     const auto check_written = [&](const u8* row) {
         const auto at = products.written.find(row);
         if (at == products.written.end()) return;
         const EarlierPlace place = place_of_op(*c.launch, *c.frame->code, at->second);
-        tell_fence("a product uses a register that was written" + place.text, place);
+        report_fence("a product uses a register that was written" + place.text, place);
     };
     const auto group = static_cast<u32>(products.commits.size());
     each_row(c, plan.product.a.slots, [&](const u8* row) {
         check_written(row);
         const ProductRegister* const pending = pending_in(c, products, row);
         if (pending != nullptr && pending->is_result)
-            tell_pending(c, op, *pending, "multiplies what");
+            report_pending(c, op, *pending, "multiplies what");
         if (pending == nullptr) products.pending[row] = {c.frame->code, op, group, false, false};
         if (pending != nullptr && !pending->is_result) products.pending[row].group = group;
     });
@@ -88,9 +89,9 @@ void order_product(WarpContext& c, const Op* op) {
         if (adds) check_written(row);
         const ProductRegister* const pending = pending_in(c, products, row);
         if (pending != nullptr && !pending->is_result)
-            tell_pending(c, op, *pending, "overwrites what");
+            report_pending(c, op, *pending, "overwrites what");
         if (pending != nullptr && pending->is_result && adds && !is_equal_shape(*pending, plan))
-            tell_pending(c, op, *pending, "adds, in another shape, to what");
+            report_pending(c, op, *pending, "adds, in another shape, to what");
         products.pending[row] = {c.frame->code, op, group, true, false};
         products.written.erase(row);
     });
@@ -171,12 +172,12 @@ const Op* note_product_registers(WarpContext& c, const Op* op) {
     }
     each_row(c, registers.reads, [&](const u8* row) {
         const ProductRegister* const pending = pending_in(c, products, row);
-        if (pending != nullptr && pending->is_result) tell_pending(c, op, *pending, "uses what");
+        if (pending != nullptr && pending->is_result) report_pending(c, op, *pending, "uses what");
     });
     each_row(c, registers.writes, [&](const u8* row) {
         const ProductRegister* const pending = pending_in(c, products, row);
         if (pending != nullptr && !pending->is_copy)
-            tell_pending(c, op, *pending, "overwrites what");
+            report_pending(c, op, *pending, "overwrites what");
         products.pending.erase(row);
         products.written[row] = op;
     });

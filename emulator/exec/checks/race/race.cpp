@@ -89,7 +89,8 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
             site_of(op->cache),
             strength,
             stamp_of(block, order.time, strength, c.warp->index * lanes),
-            shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end}};
+            shared ? HappenedBefore{end, end, end}
+                   : HappenedBefore{oldest, static_cast<i64>(base), end}};
 }
 
 void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
@@ -101,7 +102,7 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
     const Stamp own = a.own + lane;
     const u32 granules = std::max(1u, a.noted.bytes >> cells.shift);
     const auto is_past = [&](Stamp before) {
-        return plain(before, own, a.past) || is_ordered(a, lane, before);
+        return is_harmless(before, own, a.past) || is_ordered(a, lane, before);
     };
     const auto conflicts = [&](Stamp before) {
         return !is_past(before) && !is_compatible(a, before);
@@ -117,9 +118,10 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
         const bool on_write = conflicts(write);
         if (!a.writes()) {
             const bool on_second = !on_write && has_second && conflicts(last);
-            if (on_second) tell_race(a, lane, address, {last, cells.last.site_at(k), true}, false);
+            if (on_second)
+                report_race(a, lane, address, {last, cells.last.site_at(k), true}, false);
             if (on_write && !has_seen(a, own, first) && !has_seen(a, own, read))
-                tell_race(a, lane, address, {write, cells.write.site_at(k), true}, false);
+                report_race(a, lane, address, {write, cells.write.site_at(k), true}, false);
             if (is_past(first)) {
                 cells.first.set(k, own, a.site);
             } else if (!has_second || is_past(last)) {
@@ -128,12 +130,12 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
             continue;
         }
         if (on_write || conflicts(first) || conflicts(last)) {
-            const Earlier before = on_write ? Earlier{write, cells.write.site_at(k), true}
-                                   : conflicts(first)
-                                       ? Earlier{first, cells.first.site_at(k), false}
-                                       : Earlier{last, cells.last.site_at(k), has_second};
+            const EarlierAccess before =
+                on_write           ? EarlierAccess{write, cells.write.site_at(k), true}
+                : conflicts(first) ? EarlierAccess{first, cells.first.site_at(k), false}
+                                   : EarlierAccess{last, cells.last.site_at(k), has_second};
             const bool benign = is_equal_value(a, lane, addresses, before.stamp);
-            tell_race(a, lane, address, before, benign);
+            report_race(a, lane, address, before, benign);
             if (benign) continue;
         }
         const bool on_strong = write != 0 && !stamp_is_weak(write) && !stamp_is_covered(write);
@@ -147,7 +149,8 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
             if (first != 0) cells.first.set(k, 0, 0);
             if (read != 0) cells.last.set(k, 0, 0);
         } else if (stamp_is_weak(write) && write >= launch && (write & stamp_async) == 0 &&
-                   plain(first, nobody, a.past) && (first < launch || !is_behind(first, write))) {
+                   is_harmless(first, nobody, a.past) &&
+                   (first < launch || !is_behind(first, write))) {
             // A strong write doesn't order weak accesses before other strong ones.
             cells.first.set(k, write | stamp_covered, cells.write.site_at(k));
         }
@@ -276,7 +279,7 @@ void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
 }
 
 void find_unwritten(const Launch& launch) {
-    const Kernel& kernel = *launch.kernel;
+    const DecodedKernel& kernel = *launch.kernel;
     std::vector<std::atomic<bool>>& unwritten = launch.accesses->unwritten;
     unwritten = std::vector<std::atomic<bool>>(kernel.access_parameters.size());
     if (!launch.options->checks.memory) return;
@@ -317,7 +320,7 @@ void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offse
                        site_of(op->cache),
                        strength,
                        stamp_of(rank, order.time, strength, c.warp->index * lanes),
-                       Past{1, 0, 0}};
+                       HappenedBefore{1, 0, 0}};
     alignas(32) u64 addresses[lanes] = {};
     addresses[lane] = offset;
     check_lane(a, lane, addresses);

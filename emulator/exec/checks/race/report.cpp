@@ -39,7 +39,8 @@ std::string shared_text(const RaceAccess& a, u32 offset) {
 
 }  // namespace
 
-void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlier, bool benign) {
+void report_race(const RaceAccess& a, u32 lane, u64 address, const EarlierAccess& earlier,
+                 bool benign) {
     const Finding kind = benign ? Finding::benign_race : Finding::race;
     if (!is_new_finding(a.c, a.op, kind)) return;
     const Stamp before = earlier.stamp;
@@ -52,7 +53,7 @@ void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlie
     if ((a.op->flags2 & order_data) != 0 && !a.writes()) order += "; volatile makes none";
     const char* const what = benign ? "has a benign race of equal values" : "has a race";
     const EarlierPlace place = earlier_place(*a.c.launch, earlier.site, wrote);
-    tell_finding(
+    report_finding(
         a.c, a.op, lane, kind,
         fmt::format("{}: it {} what {} has {}{}, {}, {}", what, a.writes() ? "writes" : "reads",
                     thread_text(a, before), wrote ? "written" : "read", place.text, order,

@@ -50,7 +50,7 @@ template <class F>
 
 template <bool shared>
 [[gnu::noinline]] LODE_RACES_BY_DESIGN bool all_plain(const Stamp* stamps, const Piece& piece,
-                                                      const Past& past) {
+                                                      const HappenedBefore& past) {
     return all_plain<shared>(stamps, piece.stamps, past);
 }
 [[gnu::noinline]] LODE_RACES_BY_DESIGN void set_stamps(const Track::Row& to, const Piece& piece,
@@ -60,7 +60,7 @@ template <bool shared>
 /// Makes the stamps the first reads where those need no closer look, and the last ones elsewhere.
 template <bool shared>
 [[gnu::noinline]] LODE_RACES_BY_DESIGN void add_reads(Cells& cells, const Piece& piece,
-                                                      const Past& past, Site site) {
+                                                      const HappenedBefore& past, Site site) {
     add_reads<shared>(
         cells.first.open(piece.row, piece.stamps.own),
         [&] { return cells.last.open(piece.row, piece.stamps.own); }, piece.stamps, past, site);
@@ -69,12 +69,12 @@ template <bool shared>
 /// Whether no stamp of a track needs a closer look.
 template <bool shared>
 LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piece,
-                                           const Past& past) {
+                                           const HappenedBefore& past) {
     const u64 word = track.word(piece.row);
     if (past.has(word)) return true;
     if (Track::is_single(word)) return all_plain<shared>(track.stamps(piece.row), piece, past);
     // All its stamps have the same time. The marker is in the bits of the thread.
-    if (plain<shared>(word, nobody, past)) return true;
+    if (is_harmless<shared>(word, nobody, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
     if (((word ^ piece.stamps.own) & stamp_thread_bits) / lanes != 0)
         return false;  // Another warp's.
@@ -162,9 +162,9 @@ bool record_uniform(const RaceAccess& a, const Place& place, u32 granules, const
     const Stamp to = from + run.count - 1;
     Cells& cells = *place.cells;
     for (u32 k = place.index; k < place.index + granules; ++k)
-        if (!plain(cells.write.at(k), nobody, a.past)) return false;
+        if (!is_harmless(cells.write.at(k), nobody, a.past)) return false;
     for (u32 k = place.index; k < place.index + granules; ++k) {
-        if (plain(cells.first.at(k), nobody, a.past)) cells.first.set(k, from, a.site);
+        if (is_harmless(cells.first.at(k), nobody, a.past)) cells.first.set(k, from, a.site);
         cells.last.set(k, to, a.site);
     }
     return true;
@@ -181,7 +181,7 @@ template <u32 count, class F>
 
 /// What decides about the whole rows of a warp.
 struct Quick {
-    Past past;
+    HappenedBefore past;
     Stamp own;
     Site site;
 
@@ -237,11 +237,11 @@ LODE_RACES_BY_DESIGN bool quick_uniform(const Quick& q, const CellRow& row, Cell
     const u32 at = k / Track::row_granules;
     if (!Track::is_single(row.words[1] & row.words[2])) return false;
     const Stamp write = !Track::is_single(row.words[0]) ? row.words[0] : cells.write.at(k);
-    if (!q.past.has(row.words[0]) && !plain<shared>(write, nobody, q.past)) return false;
+    if (!q.past.has(row.words[0]) && !is_harmless<shared>(write, nobody, q.past)) return false;
     const Track::Row first = cells.first.open(at, q.own);
     const Track::Row last = cells.last.open(at, q.own);
     const u32 j = k % Track::row_granules;
-    if (plain<shared>(first.stamps[j], nobody, q.past)) {
+    if (is_harmless<shared>(first.stamps[j], nobody, q.past)) {
         first.stamps[j] = q.own;
         first.sites[j] = q.site;
     }
@@ -343,7 +343,8 @@ bool race_quick(WarpContext& c, const Op* op, u64 address) {
     const auto end = static_cast<i64>(base + ((u64{warp.floor} + 1) << stamp_time_shift));
     LaunchOrder& launch = *c.launch->accesses;
     const auto oldest = static_cast<i64>(launch.first_block << stamp_block_shift);
-    const Quick q{shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end},
+    const Quick q{shared ? HappenedBefore{end, end, end}
+                         : HappenedBefore{oldest, static_cast<i64>(base), end},
                   base | (u64{order.time} << stamp_time_shift) | (u64{c.warp->index} * lanes),
                   site_of(op->cache)};
     if constexpr (shared) {

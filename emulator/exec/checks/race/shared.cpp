@@ -73,7 +73,7 @@ public:
         each_row([&](u64 row) {
             const u64 word = arrays_.rows[row].word(which_);
             fine &= a_.past.has(word) ||
-                    (!Track::is_single(word) && plain<shared>(word, nobody, a_.past));
+                    (!Track::is_single(word) && is_harmless<shared>(word, nobody, a_.past));
         });
         return fine || all_plain<shared>(open(0).stamps, own_, a_.past);
     }

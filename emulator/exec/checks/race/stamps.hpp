@@ -45,10 +45,10 @@ struct Granules {
 /// Whether none of the stamps needs a closer look.
 template <bool shared, class Own>
 [[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool all_plain(const Stamp* stamps, Own own,
-                                                                  Past past) {
+                                                                  HappenedBefore past) {
     u64 bad = 0;
     for (i64 j = 0; j < Own::count; ++j) {
-        const bool fine = plain<shared>(stamps[j], own.stamp(j), past);
+        const bool fine = is_harmless<shared>(stamps[j], own.stamp(j), past);
         const bool is_bad = own.has(j) & !fine;
         bad |= is_bad ? 1 : 0;
     }
@@ -57,12 +57,12 @@ template <bool shared, class Own>
 /// Likewise; `found` tells which ones don't.
 template <bool shared, class Own>
 [[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool find_plain(const Stamp* stamps, Own own,
-                                                                   Past past,
+                                                                   HappenedBefore past,
                                                                    Granules<Own>& found) {
     u64 bad = 0;
     for (i64 j = 0; j < Own::count; ++j) {
         const u64 has = own.has(j) ? ~u64{0} : 0;
-        const u64 fine = plain<shared>(stamps[j], own.stamp(j), past) ? ~u64{0} : 0;
+        const u64 fine = is_harmless<shared>(stamps[j], own.stamp(j), past) ? ~u64{0} : 0;
         found.stamps[j] = fine;
         bad |= has & ~fine;
     }
@@ -100,7 +100,8 @@ template <class Own>
 /// `open_last` gives the last reads, and is called only if they change.
 template <bool shared, class Own, class F>
 [[gnu::always_inline]] LODE_RACES_BY_DESIGN inline void add_reads(Track::Row first, F&& open_last,
-                                                                  Own own, const Past& past,
+                                                                  Own own,
+                                                                  const HappenedBefore& past,
                                                                   Site site) {
     Granules<Own> found;
     if (find_plain<shared>(first.stamps, own, past, found)) return set_stamps(first, own, site);

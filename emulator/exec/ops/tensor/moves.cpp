@@ -92,10 +92,11 @@ void check_loaded(WarpContext& c, const Op* op, const TensorRegisters& move,
         if (memory.is_written(base + cell_index(cell))) return;
     }
     if (!is_new_finding(c, op, Finding::unwritten)) return;
-    tell_finding(c, op, 0, Finding::unwritten,
-                 fmt::format("reads tensor memory from lane {}, column {} on, of which nothing has "
-                             "been written",
-                             base / TensorMemory::column_count, base % TensorMemory::column_count));
+    report_finding(
+        c, op, 0, Finding::unwritten,
+        fmt::format("reads tensor memory from lane {}, column {} on, of which nothing has "
+                    "been written",
+                    base / TensorMemory::column_count, base % TensorMemory::column_count));
 }
 
 }  // namespace
@@ -104,9 +105,10 @@ void check_written(WarpContext& c, const Op* op, u32 thread, const TensorMemory&
                    u32 column) {
     if (memory.is_written(std::size_t{lane} * TensorMemory::column_count + column)) return;
     if (!is_new_finding(c, op, Finding::unwritten)) return;
-    tell_finding(c, op, thread, Finding::unwritten,
-                 fmt::format("uses lane {}, column {} of tensor memory, which nothing has written",
-                             lane, column));
+    report_finding(
+        c, op, thread, Finding::unwritten,
+        fmt::format("uses lane {}, column {} of tensor memory, which nothing has written", lane,
+                    column));
 }
 
 TensorWrite tensor_write(const WarpContext& c, const Op* op, u32 lane) {
@@ -138,13 +140,14 @@ void check_complete(WarpContext& c, const Op* op, const TensorRegisters& move,
         if (known || !is_new_finding(c, op, Finding::race)) continue;
         const std::size_t at = base + cell_index(cell);
         const EarlierPlace place = place_of_op(*c.launch, *write.code, write.op);
-        tell_finding(c, op, 0, Finding::race,
-                     fmt::format("has a race: it reads what an asynchronous operation by thread {} "
-                                 "of its block writes{}, which hasn't been waited for, at lane {}, "
-                                 "column {} of tensor memory",
-                                 write.thread, place.text, at / TensorMemory::column_count,
-                                 at % TensorMemory::column_count),
-                     place.stack);
+        report_finding(
+            c, op, 0, Finding::race,
+            fmt::format("has a race: it reads what an asynchronous operation by thread {} "
+                        "of its block writes{}, which hasn't been waited for, at lane {}, "
+                        "column {} of tensor memory",
+                        write.thread, place.text, at / TensorMemory::column_count,
+                        at % TensorMemory::column_count),
+            place.stack);
     }
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("indexing: where the index still has its value") {
     CHECK(accesses("", "call (%r1), f, (%r2);").empty());
     CHECK(accesses("", "ld.global.v2.u32 {%r2, %r1}, [%rd5];").empty());
     CHECK(accesses("", "shfl.sync.idx.b32 %r2|%p1, %r1, 0, 31, -1;") == Found{4});
-    // Who comes from elsewhere may have made the address of another index.
+    // A path from elsewhere may have made the address of another index.
     CHECK(accesses("mov.u32 %r1, 0;\n@%p1 bra M;\nmov.u32 %r1, 1;", "M:").empty());
     CHECK(accesses("mov.u32 %r1, 0;\nT: .branchtargets M, N; brx.idx %r5, T;\nN: mov.u32 %r1, 1;",
                    "M:")

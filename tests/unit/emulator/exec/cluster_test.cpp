@@ -15,7 +15,7 @@ namespace {
 /// Runs k(out) with a grid of `blocks` in clusters of `size`.
 LaunchOutcome run_clusters(Rig& rig, const Module& module, std::uint32_t blocks, Dim3 size,
                            std::uint32_t threads, std::uint64_t out) {
-    LaunchShape shape{{blocks}, {threads}, 0};
+    GridShape shape{{blocks}, {threads}, 0};
     shape.cluster = size;
     return rig.machine.launch(module, "k", shape, lode::corpus::Arguments::of(out).bytes(),
                               rig.options);
@@ -219,7 +219,7 @@ TEST_CASE("clusters: blocks take over the work of clusters that haven't begun") 
                 rig.options.seed = seed;
                 const auto module = rig.load(persistent_kernel(to_all), 10, 0);
                 const std::uint64_t out = rig.put(std::vector<std::uint32_t>(36));
-                LaunchShape shape{{12, 3}, {1}, 0};
+                GridShape shape{{12, 3}, {1}, 0};
                 shape.cluster = {to_all ? 4u : 1u};
                 const auto outcome = rig.machine.launch(
                     *module, "k", shape, lode::corpus::Arguments::of(out).bytes(), rig.options);

@@ -67,7 +67,7 @@ void check_stealing(const std::string& ptx, Dim3 cluster, unsigned workers, std:
     REQUIRE_MESSAGE(refusal == nullptr, (refusal != nullptr ? refusal->message : ""));
     const std::uint64_t out = rig.put(std::vector<std::uint32_t>(std::size_t{across} * down));
     const std::uint64_t started = rig.put(std::vector<std::uint32_t>(1));
-    LaunchShape shape{{across, down}, {threads}, 0};
+    GridShape shape{{across, down}, {threads}, 0};
     shape.cluster = cluster;
     const LaunchOutcome outcome = rig.machine.launch(
         *module, "k", shape, corpus::Arguments::of(out, started).bytes(), rig.options);

@@ -154,7 +154,7 @@ TEST_CASE("tensor copies: one load reaches several blocks of a cluster") {
     const auto module = rig.load(ptx);
     const std::uint64_t at =
         rig.put(std::vector<MapBytes>{bytes_of(words_at(rig.memory_of_values))});
-    LaunchShape shape{{4}, {1}, 0};
+    GridShape shape{{4}, {1}, 0};
     shape.cluster = {4};
     // The blocks stay until all copies have arrived: each waits for its own.
     const auto outcome = rig.machine.launch(
@@ -261,7 +261,7 @@ TEST_CASE("tensor copies: both blocks of a pair signal the even one's mbarrier")
     const auto module = rig.load(text, 10, 0);
     const std::uint64_t at =
         rig.put(std::vector<MapBytes>{bytes_of(words_at(rig.memory_of_values))});
-    LaunchShape shape{{2}, {1}, 0};
+    GridShape shape{{2}, {1}, 0};
     shape.cluster = {2};
     const auto outcome = rig.machine.launch(
         *module, "k", shape, lode::corpus::Arguments::of(at, rig.out).bytes(), rig.options);

@@ -282,7 +282,7 @@ void check(const Case& one) {
     const std::uint64_t from = rig.put(in);
     const std::size_t count = std::size_t{one.blocks} * one.n * rows_of_memory;
     const std::uint64_t to = rig.put(Words(count));
-    LaunchShape shape{{one.blocks}, {rows_of_memory}, 0};
+    GridShape shape{{one.blocks}, {rows_of_memory}, 0};
     shape.cluster = {one.blocks};
     const auto outcome = rig.machine.launch(
         *module, "k", shape, lode::corpus::Arguments::of(from, to, to).bytes(), rig.options);

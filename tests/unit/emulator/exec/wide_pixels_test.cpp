@@ -223,7 +223,7 @@ TEST_CASE("wide pixels: one load reaches several blocks, and a pair's even mbarr
     const std::uint64_t map = rig.put(std::vector<MapBytes>{bytes_of(copy.map)});
     const auto launch = [&](const std::string& instruction, std::uint32_t bytes) {
         const auto module = rig.load(kernel(copy, instruction, bytes), 10, 0);
-        LaunchShape shape{{4}, {1}, 0};
+        GridShape shape{{4}, {1}, 0};
         shape.cluster = {4};
         const auto outcome = rig.machine.launch(
             *module, "k", shape, lode::corpus::Arguments::of(map, rig.out).bytes(), rig.options);
