@@ -143,7 +143,8 @@ std::optional<Image> read_image(ByteReader& in) {
     return image;
 }
 
-static_assert(std::is_trivially_copyable_v<os::FileAttributes> && std::is_trivially_copyable_v<FileStamp>);
+static_assert(std::is_trivially_copyable_v<os::FileAttributes> &&
+              std::is_trivially_copyable_v<FileStamp>);
 
 void write(ByteWriter& out, const FileAccesses& files) {
     const FileRecord& record = files.record();
