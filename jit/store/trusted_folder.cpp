@@ -67,8 +67,8 @@ std::string leaf_of(const std::string& name) {
 
 }  // namespace
 
-FileIdentity identity_of(const os::FileAttributes& file) noexcept {
-    return {file.device, file.number, file.size, file.modified_ns};
+FileIdentity identity_of(const os::FileAttributes& attributes) noexcept {
+    return {attributes.device, attributes.number, attributes.size, attributes.modified_ns};
 }
 
 std::string random_name() {

@@ -33,7 +33,7 @@ constexpr exec::Round rounding_of(Word word) noexcept {
 }
 
 /// Takes .rn, .rz, .rm or .rp and returns its direction; that of .rn if there is none.
-inline exec::Round take_rounding(Opcode& opcode) noexcept {
+inline exec::Round take_rounding(Opcode& opcode) {
     static constexpr Word directed[] = {"rz", "rm", "rp"};
     for (const Word word : directed)
         if (opcode.take(word)) return rounding_of(word);

@@ -171,7 +171,7 @@ public:
         if (found == known_.end()) return {};
         return found->second;
     }
-    std::span<const Reading> keep(std::string_view text, std::vector<Reading> readings) {
+    std::span<const Reading> keep(std::string_view text, std::vector<Reading>&& readings) {
         const std::unique_lock lock(mutex_);
         return known_.try_emplace(std::string(text), std::move(readings)).first->second;
     }

@@ -16,9 +16,11 @@ struct PieceStamps {
     u8 end = 0;
     u8 shift = 0;
 
-    [[gnu::always_inline]] Stamp stamp(u64 j) const { return own + ((j + from) >> shift); }
+    [[nodiscard, gnu::always_inline]] Stamp stamp(u64 j) const {
+        return own + ((j + from) >> shift);
+    }
     template <class T>
-    [[gnu::always_inline]] bool has(T j) const {
+    [[nodiscard, gnu::always_inline]] bool has(T j) const {
         return (j >= T{begin}) & (j < T{end});
     }
 };
@@ -28,7 +30,7 @@ struct LaneStamps {
     static constexpr u32 count = lanes;
     Stamp own = 0;
 
-    [[gnu::always_inline]] Stamp stamp(u64 j) const { return own + j; }
+    [[nodiscard, gnu::always_inline]] Stamp stamp(u64 j) const { return own + j; }
     template <class T>
     static constexpr bool has(T) {
         return true;
