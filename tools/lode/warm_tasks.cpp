@@ -56,13 +56,14 @@ private:
         for (const auto& kernel : request.kernels)
             names.push_back(name_expressions_for(kernel));
         const auto add_for = [&](const Arch& target, const CompileOptions& options) {
-            for (const auto& list : names)
+            for (const auto& list : names) {
                 add_task({request.where,
                           request.source->name(),
                           request.folder,
                           {*request.source, target, options, list},
                           request.compiler,
                           request.compile_ms});
+            }
         };
         if (arch) {
             add_for(*arch, request.options);
