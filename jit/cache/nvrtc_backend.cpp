@@ -31,7 +31,7 @@ namespace {
 /// Adds the stamp of a path; returns whether there is a regular file.
 bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     hasher.field(path.string());
-    const auto stamp = stamp_of(path.string());
+    const auto stamp = stamp_of(path);
     hasher.field(std::uint64_t{stamp.has_value()});
     if (!stamp) return false;
     hasher.field(stamp->size);
