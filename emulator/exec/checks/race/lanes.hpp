@@ -50,10 +50,10 @@ public:
     [[nodiscard]] LODE_RACES_BY_DESIGN bool record(u64 k, u32 granules, Stamp own) const {
         for (u64 end = k + granules; k < end; ++k) {
             const CellRow& row = row_of(k);
-            if (!is_plain(row, write, k, own)) return false;
-            const bool is_free = is_plain(row, first, k, own);
+            if (!is_row_harmless(row, write, k, own)) return false;
+            const bool is_free = is_row_harmless(row, first, k, own);
             if constexpr (writes) {
-                if (!is_free || !is_plain(row, last, k, own)) return false;
+                if (!is_free || !is_row_harmless(row, last, k, own)) return false;
                 put(write, k, own);
             } else {
                 const bool may_add =
@@ -66,11 +66,11 @@ public:
     }
 
     /// A write that is strong, such as an atomic, for all threads of the memory, of a granule that
-    /// only such writes have accessed since others that are plain. Only where nothing but the floor
-    /// of the block orders lanes.
+    /// only such writes have accessed since others that are harmless. Only where nothing but the
+    /// floor of the block orders lanes.
     [[nodiscard]] LODE_RACES_BY_DESIGN bool record_strong(u64 k, Stamp own) const {
         const CellRow& row = row_of(k);
-        if (!is_plain(row, first, k, nobody)) return false;
+        if (!is_row_harmless(row, first, k, nobody)) return false;
         const Stamp before = stamp_in(row, write, k);
         const Stamp read = stamp_in(row, last, k);
         const bool has_second = stamp_is_second_write(read);
@@ -109,8 +109,8 @@ private:
         if (Track::is_single(now)) return arrays_.stamps[which][k];
         return Track::stamp_in(now, static_cast<u32>(k % Track::row_granules));
     }
-    [[gnu::always_inline]] inline bool is_plain(const CellRow& row, Which which, u64 k,
-                                                Stamp own) const {
+    [[gnu::always_inline]] inline bool is_row_harmless(const CellRow& row, Which which, u64 k,
+                                                       Stamp own) const {
         return is_harmless<shared>(stamp_in(row, which, k), own, past_);
     }
     /// Whether words and stamps show that no granule needs a closer look.

@@ -49,9 +49,9 @@ template <class F>
 // GCC doesn't vectorise loops as short as these where they are inlined into others.
 
 template <bool shared>
-[[gnu::noinline]] LODE_RACES_BY_DESIGN bool all_plain(const Stamp* stamps, const Piece& piece,
-                                                      const HappenedBefore& past) {
-    return all_plain<shared>(stamps, piece.stamps, past);
+[[gnu::noinline]] LODE_RACES_BY_DESIGN bool all_harmless(const Stamp* stamps, const Piece& piece,
+                                                         const HappenedBefore& past) {
+    return all_harmless<shared>(stamps, piece.stamps, past);
 }
 [[gnu::noinline]] LODE_RACES_BY_DESIGN void set_stamps(const Track::Row& to, const Piece& piece,
                                                        Site site) {
@@ -68,11 +68,11 @@ template <bool shared>
 
 /// Whether no stamp of a track needs a closer look.
 template <bool shared>
-LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piece,
-                                           const HappenedBefore& past) {
+LODE_RACES_BY_DESIGN inline bool all_harmless(const Track& track, const Piece& piece,
+                                              const HappenedBefore& past) {
     const u64 word = track.word(piece.row);
     if (past.has(word)) return true;
-    if (Track::is_single(word)) return all_plain<shared>(track.stamps(piece.row), piece, past);
+    if (Track::is_single(word)) return all_harmless<shared>(track.stamps(piece.row), piece, past);
     // All its stamps have the same time. The marker is in the bits of the thread.
     if (is_harmless<shared>(word, nobody, past)) return true;
     if (((word ^ piece.word) & stamp_thread_bits) == 0) return true;
@@ -83,7 +83,7 @@ LODE_RACES_BY_DESIGN inline bool all_plain(const Track& track, const Piece& piec
     const u32 shift = 3 - static_cast<u32>(std::countr_zero(word));
     for (u32 j = 0; j < Track::row_granules; ++j)
         stamps[j] = first + (u64{j} >> shift);
-    return all_plain<shared>(stamps, piece, past);
+    return all_harmless<shared>(stamps, piece, past);
 }
 
 LODE_RACES_BY_DESIGN inline void record(Track& track, const Piece& piece, Site site) {
@@ -114,7 +114,7 @@ LODE_RACES_BY_DESIGN inline void record_last(Track& track, Piece piece, Site sit
 template <bool shared>
 LODE_RACES_BY_DESIGN inline void record_reads(const RaceAccess& a, Cells& cells,
                                               const Piece& piece) {
-    if (all_plain<shared>(cells.first, piece, a.past)) return record(cells.first, piece, a.site);
+    if (all_harmless<shared>(cells.first, piece, a.past)) return record(cells.first, piece, a.site);
     if (is_others(cells.first.word(piece.row), piece))
         return record_last(cells.last, piece, a.site);
     add_reads<shared>(cells, piece, a.past, a.site);
@@ -134,8 +134,8 @@ bool record_run(const RaceAccess& a, const Place& place, u32 granules, u32 shift
     bool fine = true;
     if (!a.writes()) {
         each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
-            fine = fine && all_plain<shared>(cells.write, piece, a.past) &&
-                   (!run.twin || all_plain<shared>(cells.write, twin_of(piece), a.past));
+            fine = fine && all_harmless<shared>(cells.write, piece, a.past) &&
+                   (!run.twin || all_harmless<shared>(cells.write, twin_of(piece), a.past));
         });
         if (!fine) return false;
         each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
@@ -145,9 +145,9 @@ bool record_run(const RaceAccess& a, const Place& place, u32 granules, u32 shift
         return true;
     }
     each_piece(place.index, granules, shift, own, [&](const Piece& piece) {
-        fine = fine && all_plain<shared>(cells.write, piece, a.past) &&
-               all_plain<shared>(cells.first, piece, a.past) &&
-               all_plain<shared>(cells.last, piece, a.past);
+        fine = fine && all_harmless<shared>(cells.write, piece, a.past) &&
+               all_harmless<shared>(cells.first, piece, a.past) &&
+               all_harmless<shared>(cells.last, piece, a.past);
     });
     if (!fine) return false;
     // The reads may stay: what is ordered after this write is ordered after them.

@@ -68,17 +68,17 @@ public:
 
     /// Whether no stamp needs a closer look. Makes the rows ones that are kept stamp by stamp
     /// unless their words show it.
-    [[nodiscard]] LODE_RACES_BY_DESIGN bool is_plain() const {
+    [[nodiscard]] LODE_RACES_BY_DESIGN bool is_run_harmless() const {
         bool fine = true;
         each_row([&](u64 row) {
             const u64 word = arrays_.rows[row].word(which_);
             fine &= a_.past.has(word) ||
                     (!Track::is_single(word) && is_harmless<shared>(word, nobody, a_.past));
         });
-        return fine || all_plain<shared>(open(0).stamps, own_, a_.past);
+        return fine || all_harmless<shared>(open(0).stamps, own_, a_.past);
     }
     LODE_RACES_BY_DESIGN void set() const { set_stamps(open(a_.own), own_, a_.site); }
-    /// Makes this the first reads where those are plain, and the last ones elsewhere.
+    /// Makes this the first reads where those are harmless, and the last ones elsewhere.
     LODE_RACES_BY_DESIGN void add_reads(const WordRun& last) const {
         exec::add_reads<shared>(
             open(a_.own), [&] { return last.open(a_.own); }, own_, a_.past, a_.site);
@@ -111,12 +111,12 @@ bool race_word_run(const RaceAccess& a, const CellArrays& arrays, u64 k) {
     const WordRun<shared> write(a, arrays, 0, k);
     const WordRun<shared> first(a, arrays, 1, k);
     const WordRun<shared> last(a, arrays, 2, k);
-    if (!write.is_plain()) return false;
+    if (!write.is_run_harmless()) return false;
     if (!a.writes()) {
         first.add_reads(last);
         return true;
     }
-    if (!first.is_plain() || !last.is_plain()) return false;
+    if (!first.is_run_harmless() || !last.is_run_harmless()) return false;
     write.set();
     return true;
 }

@@ -46,8 +46,8 @@ struct Granules {
 
 /// Whether none of the stamps needs a closer look.
 template <bool shared, class Own>
-[[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool all_plain(const Stamp* stamps, Own own,
-                                                                  HappenedBefore past) {
+[[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool all_harmless(const Stamp* stamps, Own own,
+                                                                     HappenedBefore past) {
     u64 bad = 0;
     for (i64 j = 0; j < Own::count; ++j) {
         const bool fine = is_harmless<shared>(stamps[j], own.stamp(j), past);
@@ -58,9 +58,9 @@ template <bool shared, class Own>
 }
 /// Likewise; `found` tells which ones don't.
 template <bool shared, class Own>
-[[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool find_plain(const Stamp* stamps, Own own,
-                                                                   HappenedBefore past,
-                                                                   Granules<Own>& found) {
+[[gnu::always_inline]] LODE_RACES_BY_DESIGN inline bool find_harmless(const Stamp* stamps, Own own,
+                                                                      HappenedBefore past,
+                                                                      Granules<Own>& found) {
     u64 bad = 0;
     for (i64 j = 0; j < Own::count; ++j) {
         const u64 has = own.has(j) ? ~u64{0} : 0;
@@ -106,7 +106,7 @@ template <bool shared, class Own, class F>
                                                                   const HappenedBefore& past,
                                                                   Site site) {
     Granules<Own> found;
-    if (find_plain<shared>(first.stamps, own, past, found)) return set_stamps(first, own, site);
+    if (find_harmless<shared>(first.stamps, own, past, found)) return set_stamps(first, own, site);
     set_stamps(first, own, site, found, true);
     set_stamps(open_last(), own, site, found, false);
 }
