@@ -9,7 +9,16 @@
 #include <chrono>
 #include <utility>
 
-namespace LODE_NAMESPACE::cache {
+namespace LODE_NAMESPACE {
+
+/// A link that also tells the cache what the linker calculates.
+struct RecordedLink {
+    static Result<Image> run(const cache::LinkRequest& request, FileAccesses& accesses) {
+        return request.linker.link(request.inputs, request.target, request.options, accesses);
+    }
+};
+
+namespace cache {
 namespace {
 
 CompileReport report_of_link(const LinkRequest& request) {
@@ -75,11 +84,10 @@ Result<CachedImage> LinkPipeline::answer(const PreparedLink& link, const Request
 }
 
 Result<CachedImage> LinkPipeline::link_and_publish(const PreparedLink& link) {
-    const auto& [linker, inputs, target, options] = link.request;
     CachedImage answer{nullptr, link.report};
     const auto start = std::chrono::steady_clock::now();
     FileAccesses accesses;
-    auto linked = linker.link(inputs, target, options, accesses);
+    auto linked = RecordedLink::run(link.request, accesses);
     ++(linked ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image image, std::move(linked));
     answer.image = std::make_shared<const Image>(std::move(image));
@@ -97,4 +105,5 @@ Result<CachedImage> LinkPipeline::link_and_publish(const PreparedLink& link) {
     return answer;
 }
 
-}  // namespace LODE_NAMESPACE::cache
+}  // namespace cache
+}  // namespace LODE_NAMESPACE

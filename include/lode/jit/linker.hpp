@@ -22,9 +22,7 @@
 // Private classes, declared where their names aren't exported.
 namespace LODE_NAMESPACE {
 class FileAccesses;
-namespace cache {
-class LinkPipeline;
-}
+struct RecordedLink;
 }  // namespace LODE_NAMESPACE
 
 LODE_API_BEGIN
@@ -154,7 +152,7 @@ public:
     }
 
 private:
-    friend class cache::LinkPipeline;
+    friend struct RecordedLink;
     /// Also records what the linker calculates with the C library.
     [[nodiscard]] Result<Image> link(std::span<const LinkInput> inputs, const Arch& target,
                                      const LinkOptions& options, FileAccesses& accesses) const;
