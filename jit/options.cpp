@@ -2,13 +2,18 @@
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/nvcc_flags.hpp"
+#include "jit/options_fields.hpp"
 #include "jit/options_text.hpp"
 
 #include <lode/jit/options.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -110,19 +115,57 @@ Status check_headers(const std::vector<Header>& headers) {
     return {};
 }
 
-/// The preset first, then the switches, so that they win by order and by NVRTC's own rule.
-void append_math(const Math& math, std::vector<std::string>& flags) {
-    if (math.preset == Math::Preset::fast) flags.emplace_back("--use_fast_math");
-    auto fmad = math.fmad;
-    if (math.preset == Math::Preset::host_comparable && !fmad) fmad = false;
-    const auto append = [&](std::string_view name, std::optional<bool> on) {
-        if (on) flags.push_back(fmt::format("--{}={}", name, *on));
-    };
-    append("ftz", math.ftz);
-    append("prec-div", math.prec_div);
-    append("prec-sqrt", math.prec_sqrt);
-    append("fmad", fmad);
+std::string spelled(const Definition& definition) {
+    return definition.value ? fmt::format("{}={}", definition.name, *definition.value)
+                            : definition.name;
 }
+std::string spelled(const std::filesystem::path& folder) {
+    return folder.string();
+}
+std::string spelled(const std::string& text) {
+    return text;
+}
+
+/// Appends a member's flags; a visitor of each_field().
+struct FlagWriter {
+    std::vector<std::string>& flags;
+
+    void operator()(const char* /*name*/, const auto& /*value*/, NoFlag) const {}
+    void operator()(const char* /*name*/, const auto& value, auto flag) const { put(value, flag); }
+
+    void put(bool is_on, Flag flag) const {
+        if (is_on) flags.emplace_back(flag.text);
+    }
+    void put(int value, Flag flag) const {
+        if (value > 0) flags.push_back(fmt::format("{}{}", flag.text, value));
+    }
+    void put(std::optional<bool> is_on, Flag flag) const {
+        if (is_on) flags.push_back(fmt::format("{}{}", flag.text, *is_on));
+    }
+    template <class Item>
+    void put(const std::vector<Item>& items, Flag flag) const {
+        for (const auto& item : items)
+            flags.push_back(flag.text + spelled(item));
+    }
+    void put(Standard standard, Flag flag) const {
+        flags.push_back(fmt::format("{}{}", flag.text, name_of(standard)));
+    }
+    /// The preset first, then the switches, so that they win by order and by NVRTC's own rule.
+    void put(const Math& math, OwnFlags) const {
+        each_field(math, *this);
+        if (math.preset == Math::Preset::host_comparable && !math.fmad)
+            flags.emplace_back("--fmad=false");
+    }
+    void put(Math::Preset preset, OwnFlags) const {
+        if (preset == Math::Preset::fast) flags.emplace_back("--use_fast_math");
+    }
+    void put(Tile tile, OwnFlags) const {
+        if (tile == Tile::enabled) flags.emplace_back("--enable-tile");
+        if (tile == Tile::only) flags.emplace_back("--tile-only");
+    }
+    /// extra_flags, which compile_flags() has to check.
+    void put(const std::vector<std::string>& /*extra*/, OwnFlags) const {}
+};
 
 }  // namespace
 
@@ -143,54 +186,29 @@ Definition definition_of(std::string_view text) {
 }
 
 Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
-    // A new member doesn't compile until it is here. One that is no flag belongs to the key of a
-    // request (jit/cache/request_key), as headers and toolkit_headers do.
-    const auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
-                 line_info, debug, source_files, relocatable, lto, minimal, tile, toolkit_headers,
-                 extra_flags] = options;
-    if (max_registers < 0 || max_registers > most_registers) {
+    const int registers = options.max_registers;
+    if (registers < 0 || registers > most_registers) {
         return refuse(
             fmt::format("The maximum number of registers per thread ({}) is outside [0, {}].",
-                        max_registers, most_registers));
+                        registers, most_registers));
     }
-    LODE_TRY(check_headers(headers));
-
-    std::vector<std::string> flags;
-    flags.push_back(fmt::format("--std={}", name_of(standard)));
-    for (const auto& definition : definitions) {
+    LODE_TRY(check_headers(options.headers));
+    for (const auto& definition : options.definitions)
         LODE_TRY(check_definition(definition));
-        flags.push_back(definition.value
-                            ? fmt::format("-D{}={}", definition.name, *definition.value)
-                            : fmt::format("-D{}", definition.name));
-    }
-    for (const auto& folder : include_folders) {
+    for (const auto& folder : options.include_folders)
         if (!is_one_piece(folder.string())) return refuse("An include folder has no name.");
-        flags.push_back("-I" + folder.string());
-    }
-    for (const auto& header : pre_includes) {
+    for (const auto& header : options.pre_includes)
         if (!is_one_piece(header)) return refuse("A pre-include has no name.");
-        flags.push_back("--pre-include=" + header);
-    }
-    append_math(math, flags);
-    if (max_registers > 0) {
-        flags.push_back(fmt::format("--maxrregcount={}", max_registers));
-    }
-    if (debug) {
-        flags.emplace_back("--device-debug");  // Implies --generate-line-info.
-    } else if (line_info) {
-        flags.emplace_back("--generate-line-info");
-    }
-    if (relocatable) flags.emplace_back("--relocatable-device-code=true");
-    if (lto) flags.emplace_back("--dlink-time-opt");
-    if (minimal) flags.emplace_back("--minimal");
-    if (tile != Tile::none && lto) {
+    if (options.tile != Tile::none && options.lto) {
         return refuse(
             "CompileOptions::tile and CompileOptions::lto exclude each other: Tile IR can't be "
             "linked.");
     }
-    if (tile == Tile::enabled) flags.emplace_back("--enable-tile");
-    if (tile == Tile::only) flags.emplace_back("--tile-only");
-    LODE_TRY_ASSIGN(auto passed, passed_flags(extra_flags));
+    LODE_TRY_ASSIGN(auto passed, passed_flags(options.extra_flags));
+
+    std::vector<std::string> flags;
+    each_field(options, FlagWriter{flags});
+    if (options.debug) std::erase(flags, "--generate-line-info");  // --device-debug implies it.
     std::ranges::move(passed, std::back_inserter(flags));
     return flags;
 }

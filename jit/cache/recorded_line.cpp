@@ -62,8 +62,9 @@ template <class Options>
 Json changes_of(const Options& options) {
     const auto members_of = [](const Options& all) {
         Json members = Json::object();
-        each_field(all,
-                   [&](const char* name, const auto& member) { members[name] = json_of(member); });
+        each_field(all, [&](const char* name, const auto& member, auto /*flag*/) {
+            members[name] = json_of(member);
+        });
         return members;
     };
     const Json defaults = members_of({});

@@ -4,13 +4,17 @@
 #include "base/try.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/headers/search_folders.hpp"
+#include "jit/options_fields.hpp"
 #include "jit/shims.hpp"
 #include "jit/store/entry_format.hpp"
 #include "jit/store/sealed_file.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -33,6 +37,25 @@ const std::string& shims_digest() {
     }());
     return digest;
 }
+
+/// Adds what has no flag to the key; a visitor of each_field().
+struct FlaglessWriter {
+    KeyWriter& key;
+
+    void operator()(const char* /*name*/, const auto& /*value*/, Flag) const {}
+    void operator()(const char* /*name*/, const auto& /*value*/, OwnFlags) const {}
+    void operator()(std::string_view name, std::same_as<bool> auto value, NoFlag) const {
+        if (name == "source_files") return;  // prepare() adds the files' names.
+        key.field(name, value ? "yes" : "no");
+        if (name == "toolkit_headers" && value) key.field("shims", shims_digest());
+    }
+    void operator()(const char* /*name*/, const std::vector<Header>& headers, NoFlag) const {
+        for (const auto& header : headers) {
+            key.field("header.name", header.name);
+            key.field("header.sha256", sha256(header.text).to_hex());
+        }
+    }
+};
 
 }  // namespace
 
@@ -60,12 +83,7 @@ Result<Key> request_key(const CompileRequest& request, const KnownCompiler& comp
     for (const auto& flag : flags)
         key.field("flag", flag);
     key.field("int128", "yes");
-    key.field("toolkit_headers", request.options.toolkit_headers ? "yes" : "no");
-    if (request.options.toolkit_headers) key.field("shims", shims_digest());
-    for (const auto& header : request.options.headers) {
-        key.field("header.name", header.name);
-        key.field("header.sha256", sha256(header.text).to_hex());
-    }
+    each_field(request.options, FlaglessWriter{key});
     auto names = request.name_expressions;
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -46,7 +46,7 @@ inline std::vector<std::byte> read_bytes(ByteReader& in) {
 struct MemberWriter {
     ByteWriter& out;
 
-    void operator()(const char* /*name*/, const auto& value) const { put(value); }
+    void operator()(const char* /*name*/, const auto& value, auto... /*flag*/) const { put(value); }
 
     void put(bool value) const { out.flag(value); }
     void put(int value) const { out.number(std::int32_t{value}); }
@@ -85,7 +85,7 @@ struct MemberWriter {
 struct MemberReader {
     ByteReader& in;
 
-    void operator()(const char* /*name*/, auto& value) const { take(value); }
+    void operator()(const char* /*name*/, auto& value, auto... /*flag*/) const { take(value); }
 
     void take(bool& value) const { value = in.flag(); }
     void take(int& value) const { value = in.number<std::int32_t>(); }

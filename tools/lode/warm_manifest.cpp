@@ -155,7 +155,7 @@ requires std::is_enum_v<Enum> Status take(const Node& node, Enum& value) {
 template <class Object>
 Status take_members(const Node& node, Object& value) {
     std::vector<Node::Key> keys;
-    each_field(value, [&](const char* name, auto& member) {
+    each_field(value, [&](const char* name, auto& member, auto /*flag*/) {
         keys.push_back({name, [&member](const Node& it) { return take(it, member); }});
     });
     return node.read(keys);
