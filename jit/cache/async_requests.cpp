@@ -3,7 +3,6 @@
 #include "base/try.hpp"
 #include "jit/cache/nvtx_range.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace LODE_NAMESPACE::cache {
@@ -14,6 +13,7 @@ struct AsyncRequests::Job {
     Completion complete;
     RequestContext context;
     PendingImage pending;
+    Flights::Announcement announced = {};  ///< Equal jobs wait for it.
 
     Job(std::shared_ptr<const void> keeps, CompileRequest asked, Completion completion,
         RequestContext own, PendingImage made)
@@ -68,70 +68,31 @@ void AsyncRequests::begin(const std::shared_ptr<Job>& job) {
     lead_or_follow(job, key);
 }
 
-/// The first of equal requests, whose task compiles for all. However the task ends, even if a
-/// host's executor destroys it unrun, the others are answered.
-class AsyncRequests::Leader {
-public:
-    Leader(AsyncRequests& all, std::shared_ptr<Job> job, std::optional<Digest> key)
-        : all_(all), job_(std::move(job)), key_(key) {}
-    ~Leader() {
-        for (auto& follower : take_followers())
-            all_.lead_or_follow(follower, key_);
-    }
-    Leader(const Leader&) = delete;
-    Leader& operator=(const Leader&) = delete;
-
-    void run() {
-        bool shared = false;
-        auto answer = all_.is_given_up(*job_)
-                          ? Result<CachedImage>(fail_cancelled(job_->context.source))
-                          : all_.pipeline_.answer(job_->request, job_->context, shared);
-        // If this request was given up, the others weren't: the next one leads.
-        if (answer || answer.error().code != Errc::cancelled) {
-            for (const auto& follower : take_followers())
-                all_.end(*follower, answer, true);
-        }
-        all_.end(*job_, std::move(answer), shared);
-    }
-
-private:
-    std::vector<std::shared_ptr<Job>> take_followers() {
-        if (!key_) return {};
-        const std::lock_guard guard(all_.mutex_);
-        const auto found = all_.followers_.find(*key_);
-        if (found == all_.followers_.end() || found->second.leader != job_.get()) return {};
-        auto jobs = std::move(found->second.jobs);
-        all_.followers_.erase(found);
-        return jobs;
-    }
-
-    AsyncRequests& all_;
-    const std::shared_ptr<Job> job_;
-    const std::optional<Digest> key_;
-};
-
 void AsyncRequests::lead_or_follow(const std::shared_ptr<Job>& job,
                                    const std::optional<Digest>& key) {
     if (key) {
-        const std::lock_guard guard(mutex_);
-        const auto [at, is_first] = followers_.try_emplace(*key, Followers{job.get(), {}});
-        if (!is_first) {
-            at->second.jobs.push_back(job);
+        auto [waiter, announced] = flights_.wait_or_announce(*key);
+        if (waiter != nullptr) {
+            job->pending->on_cancel([waiter = waiter] { waiter->cancel(); });
+            waiter->on_done([this, job, key](const Result<CachedImage>& answer) {
+                if (!Flights::is_shared(answer) && !is_given_up(*job))
+                    return lead_or_follow(job, key);
+                // This may be a thread of the host.
+                tasks_.post(TaskQueue::Lane::quick,
+                            [this, job, answer] { end(*job, answer, true); });
+            });
             return;
         }
-        job->context.is_followed = [this, key = *key] {
-            const std::lock_guard lock(mutex_);
-            const auto found = followers_.find(key);
-            return found != followers_.end() &&
-                   std::ranges::any_of(found->second.jobs, [](const auto& follower) {
-                       return !follower->context.stop.stop_requested();
-                   });
-        };
+        job->announced = std::move(announced);
     }
-    const auto leader = std::make_shared<Leader>(*this, job, key);
+    const auto run = [this, job] {
+        bool shared = false;
+        auto answer = is_given_up(*job) ? Result<CachedImage>(fail_cancelled(job->context.source))
+                                        : pipeline_.answer(job->request, job->context, shared);
+        end(*job, std::move(answer), shared);
+    };
     // Several threads run quick tasks, so that these end in any order.
-    tasks_.post(
-        TaskQueue::Lane::slow, [leader] { leader->run(); }, job->context.number);
+    tasks_.post(TaskQueue::Lane::slow, run, job->context.number);
 }
 
 void AsyncRequests::end(const Job& job, Result<CachedImage> answer, bool shared) {

@@ -14,11 +14,8 @@
 #include <lode/jit/cache.hpp>
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <vector>
 
 namespace LODE_NAMESPACE::cache {
 
@@ -29,9 +26,13 @@ public:
     using PendingImage = std::shared_ptr<detail::PendingState<CachedImage>>;
 
     /// `recorder` may be null.
-    AsyncRequests(CompilePipeline& pipeline, Requests& requests, AsyncTasks& tasks,
-                  Recorder* recorder) noexcept
-        : pipeline_(pipeline), requests_(requests), tasks_(tasks), recorder_(recorder) {}
+    AsyncRequests(CompilePipeline& pipeline, Requests& requests, Flights& flights,
+                  AsyncTasks& tasks, Recorder* recorder) noexcept
+        : pipeline_(pipeline),
+          requests_(requests),
+          flights_(flights),
+          tasks_(tasks),
+          recorder_(recorder) {}
 
     /// Begins a request, which keeps `owner` of this object alive until it has ended.
     [[nodiscard]] PendingImage compile(CompileRequest request, Completion complete,
@@ -39,28 +40,20 @@ public:
 
 private:
     struct Job;  ///< One request.
-    class Leader;
 
     /// The quick part of a job: answers it from the cache, or posts the rest.
     void begin(const std::shared_ptr<Job>& job);
-    /// Posts the slow part of a job, or lets it wait for an equal one that has been posted. Without
-    /// a key it is equal to none.
+    /// Posts the slow part of a job, or lets it wait for an equal one without a thread. Without a
+    /// key it is equal to none.
     void lead_or_follow(const std::shared_ptr<Job>& job, const std::optional<Digest>& key);
     void end(const Job& job, Result<CachedImage> answer, bool shared);
     [[nodiscard]] bool is_given_up(const Job& job) const;
 
-    /// Jobs that wait for an equal one, without a thread each.
-    struct Followers {
-        const Job* leader;
-        std::vector<std::shared_ptr<Job>> jobs;
-    };
-
     CompilePipeline& pipeline_;
     Requests& requests_;
+    Flights& flights_;
     AsyncTasks& tasks_;
     Recorder* const recorder_;
-    std::mutex mutex_;
-    std::map<Digest, Followers> followers_;  ///< By PreparedRequest::flight_key().
 };
 
 }  // namespace LODE_NAMESPACE::cache

@@ -76,10 +76,6 @@ Result<CachedImage> CompilePipeline::answer(CompileRequest& request, const Reque
             shared = false;
             return answer_alone(prepared, context, std::move(is_awaited));
         },
-        // The other request was given up; this one wasn't.
-        [](const Result<CachedImage>& result) {
-            return result || result.error().code != Errc::cancelled;
-        },
         [&] { return requests_.gives_up(context); });
 }
 

@@ -49,7 +49,7 @@ Result<CachedImage> LinkPipeline::link(const LinkRequest& request) {
             shared = false;
             return answer(prepared, context);
         },
-        [](const auto& /*result*/) { return true; }, [&] { return requests_.gives_up(context); });
+        [&] { return requests_.gives_up(context); });
     return requests_.finish(context, std::move(answered), shared);
 }
 

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <stop_token>
 #include <string>
 
@@ -23,8 +22,6 @@ struct RequestContext {
     std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
     bool is_asynchronous = false;
     std::stop_token stop = {};  ///< For an asynchronous request.
-    /// Whether other asynchronous requests wait for this one's answer; may be empty.
-    std::function<bool()> is_followed = {};
 
     [[nodiscard]] double milliseconds() const { return milliseconds_since(made); }
 };

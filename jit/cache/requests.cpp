@@ -130,11 +130,9 @@ CompileControl Requests::control_of(const RequestContext& context, const Digest&
     CompileControl control;
     control.prefers_worker = context.is_asynchronous;
     if (context.is_asynchronous) {
-        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited),
-                               followed = context.is_followed] {
+        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited)] {
             return tasks_.is_stopping() ||
-                   (stop.stop_requested() && !(awaited != nullptr && awaited()) &&
-                    !(followed != nullptr && followed()));
+                   (stop.stop_requested() && !(awaited != nullptr && awaited()));
         };
     }
     if (storage_.options().events) {

@@ -31,7 +31,7 @@ public:
     cache::CompilePipeline pipeline;
     cache::LinkPipeline links{storage, requests, flights};
     const std::unique_ptr<cache::Recorder> recorder = cache::Recorder::make(storage.options());
-    cache::AsyncRequests asynchronous{pipeline, requests, tasks, recorder.get()};
+    cache::AsyncRequests asynchronous{pipeline, requests, flights, tasks, recorder.get()};
 };
 
 }  // namespace LODE_NAMESPACE

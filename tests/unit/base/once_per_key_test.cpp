@@ -137,7 +137,6 @@ TEST_CASE("once per key: an exception reaches only the caller that computed, oth
 
 TEST_CASE("once per key: a waiter that gives up doesn't count as waiting") {
     OncePerKey<int, int> once;
-    const auto accepts = [](const Result<int>& /*result*/) { return true; };
     std::atomic<bool> has_begun = false;
     std::atomic<bool> was_awaited = false;
     std::thread computes([&] {
@@ -151,12 +150,12 @@ TEST_CASE("once per key: a waiter that gives up doesn't count as waiting") {
                 std::this_thread::yield();
             return is_awaited() ? 1 : 2;
         };
-        CHECK(once.run(1, compute, accepts).value() == 2);
+        CHECK(once.run(1, compute, [] { return std::optional<lode::Error>(); }).value() == 2);
     });
     while (!has_begun)
         std::this_thread::yield();
     const auto given_up = once.run(
-        1, [](const auto& /*is_awaited*/) -> Result<int> { return 3; }, accepts,
+        1, [](const auto& /*is_awaited*/) -> Result<int> { return 3; },
         [&]() -> std::optional<lode::Error> {
             if (!was_awaited) return std::nullopt;
             return lode::Error{Errc::cancelled, "Enough."};
@@ -164,4 +163,31 @@ TEST_CASE("once per key: a waiter that gives up doesn't count as waiting") {
     computes.join();
     REQUIRE_FALSE(given_up);
     CHECK(given_up.error().message == "Enough.");
+}
+
+TEST_CASE("once per key: whoever runs an announced computation gives the waiters its result") {
+    OncePerKey<int, int> once;
+    auto [nobody, announced] = once.wait_or_announce(1);
+    REQUIRE(announced);
+    CHECK_FALSE(nobody);
+    const auto [waiter, second] = once.wait_or_announce(1);
+    REQUIRE(waiter);
+    CHECK_FALSE(second);
+    const auto is_awaited = [](const auto& asks) -> Result<int> { return asks() ? 1 : 2; };
+    const auto never = [] { return std::optional<lode::Error>(); };
+    CHECK(once.run(1, is_awaited, never).value() == 1);
+    CHECK(waiter->wait().value() == 1);
+    announced.reset();  // Too late to matter.
+    CHECK(once.in_flight() == 0);
+
+    announced = once.wait_or_announce(1).second;
+    const auto left = once.wait_or_announce(1).first;
+    const auto gives_up = once.wait_or_announce(1).first;
+    gives_up->cancel();
+    announced.reset();  // Nobody ran it: the waiters have to ask again.
+    CHECK_FALSE(once.is_shared(left->wait()));
+    CHECK(once.in_flight() == 0);
+    announced = once.wait_or_announce(1).second;
+    once.wait_or_announce(1).first->cancel();
+    CHECK(once.run(1, is_awaited, never).value() == 2);
 }

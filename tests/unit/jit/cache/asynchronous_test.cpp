@@ -165,6 +165,25 @@ TEST_CASE("asynchronous: equal requests take one thread, and others go on") {
     CHECK(require_error(wrong.get()).message == require_error(wrong_too.get()).message);
 }
 
+TEST_CASE("asynchronous: a request that equals a blocking one takes no thread") {
+    const Scratch scratch;
+    auto options = options_in(scratch);
+    options.workers.max_processes = 1;
+    const FakeProcess process(options);
+    Gate gate(*process.fake);
+    std::thread blocking([&] { CHECK(process.cached->compile(asks("int same;")).has_value()); });
+    gate.wait_for(1);
+    const auto same = process.cached->compile_async(asks("int same;"));
+    const auto other = process.cached->compile_async(asks("int other;"));
+    gate.wait_for(2);
+    CHECK_FALSE(same.ready());
+    gate.open();
+    CHECK(require(same.get()).report.shared);
+    CHECK(other.get().has_value());
+    blocking.join();
+    CHECK(process.fake->compilations == 2);
+}
+
 TEST_CASE("asynchronous: an executor that destroys a task leaves no equal request waiting") {
     const Scratch scratch;
     auto options = options_in(scratch);
