@@ -1,6 +1,5 @@
 #include "jit/remote/remote_tier.hpp"
 
-#include "base/try.hpp"
 #include "jit/store/disk_tier.hpp"
 
 #include <algorithm>
@@ -203,15 +202,6 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
             keep_next(std::move(large[i]));
         }
     }
-}
-
-Status RemoteTier::ping() {
-    RemoteStore* const from = store();
-    if (from == nullptr) {
-        LODE_TRY(open_());
-        return fail(Errc::file_failed, fmt::format("{} isn't used after a fault.", options_.url));
-    }
-    return from->ping();
 }
 
 RemoteTier::Lease RemoteTier::acquire(const Digest& key) {

@@ -77,8 +77,6 @@ public:
     [[nodiscard]] bool is_usable() const noexcept { return breaker_.is_closed(); }
     /// False in a forked child, whose counters began as its parent's.
     [[nodiscard]] bool is_own_process() const noexcept;
-    /// Asks the server whether it answers. Errors: those of the store.
-    [[nodiscard]] Status ping();
 
     /// The result of an attempt to take a lease.
     enum class Lease : std::uint8_t {
