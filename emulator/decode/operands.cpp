@@ -84,7 +84,8 @@ Slot Builder::source(const ptx::Operand& operand, char letter, bool sign) {
         case OperandKind::real32: {
             const f32 value = exec::real32(static_cast<u32>(operand.bits));
             if (letter == 'd') return constant(exec::bits_of(f64{value}), 8);
-            if (letter == 'h') return constant(exec::real_to_half(value), 2);
+            if (letter == 'h')
+                return constant(exec::narrowed(value, exec::half_format, exec::nearest, false), 2);
             return constant(operand.bits, bytes);
         }
         case OperandKind::real64: {

@@ -5,13 +5,10 @@
 #include "emulator/isa/real.hpp"
 #include "emulator/isa/set.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <type_traits>
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace lode::emulator::exec {
 
@@ -48,30 +45,23 @@ template <class F>
         f(static_cast<u32>(std::countr_zero(mask)));
 }
 
-/// Packs the lowest bits of 32 results into a mask; each result is 0 or all ones.
-template <class T>
-[[gnu::always_inline]] inline u32 packed(const T* results) noexcept {
-#if defined(__AVX2__)
-    if constexpr (sizeof(T) == 4) {
-        u32 bits = 0;
-        for (u32 i = 0; i < lanes; i += 8) {
-            const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(results + i));
-            bits |= static_cast<u32>(_mm256_movemask_ps(v)) << i;
-        }
-        return bits;
-    } else if constexpr (sizeof(T) == 8) {
-        u32 bits = 0;
-        for (u32 i = 0; i < lanes; i += 4) {
-            const __m256d v = _mm256_load_pd(reinterpret_cast<const double*>(results + i));
-            bits |= static_cast<u32>(_mm256_movemask_pd(v)) << i;
-        }
-        return bits;
-    }
-#endif
-    u32 bits = 0;
+/// Bit i for lane i: loops that shift 64 bits by the lane aren't vectorised.
+template <class Word>
+inline constexpr auto lane_bits = [] {
+    std::array<Word, lanes> bits{};
     for (u32 i = 0; i < lanes; ++i)
-        bits |= static_cast<u32>(results[i] & 1) << i;
+        bits[i] = Word{1} << i;
     return bits;
+}();
+
+/// The mask of the lanes where f(lane) holds, for an f that compares values of type T.
+template <class T, class F>
+[[gnu::always_inline]] inline u32 lanes_where(F&& f) noexcept {
+    using Word = std::conditional_t<sizeof(T) == 8, u64, u32>;
+    Word bits = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        bits |= f(i) ? lane_bits<Word>[i] : Word{0};
+    return static_cast<u32>(bits);
 }
 
 /// Declares that the iterations of the next loop are independent. Clang checks it at run time.
@@ -165,20 +155,18 @@ const Op* each3(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// The mask of lanes where f(a, b) holds.
-template <class A, class B, auto f>
-[[gnu::always_inline]] inline u32 compare_lanes(const A* a, const B* b) noexcept {
-    using Wide = std::conditional_t<sizeof(A) == 8, i64, i32>;
-    alignas(32) Wide results[lanes];
-    for (u32 i = 0; i < lanes; ++i)
-        results[i] = f(a[i], b[i]) ? Wide{-1} : Wide{0};
-    return packed(results);
+/// The mask of the lanes where f(r[1], r[2]) holds.
+template <class A, auto f>
+[[gnu::always_inline]] inline u32 compare_lanes(const WarpContext& c, const Op* op) noexcept {
+    const A* a = source<A>(c, op->r[1]);
+    const A* b = source<A>(c, op->r[2]);
+    return lanes_where<A>([=](u32 i) { return f(a[i], b[i]); });
 }
 
 /// setp: r[0] = f(a, b).
 template <class A, auto f>
 const Op* compare(WarpContext& c, const Op* op) {
-    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    const u32 bits = compare_lanes<A, f>(c, op);
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
     return op + 1;
@@ -188,7 +176,7 @@ const Op* compare(WarpContext& c, const Op* op) {
 /// r[4], if present, is the combination of !f(a, b) with r[3].
 template <class A, auto f>
 const Op* compare_combined(WarpContext& c, const Op* op) {
-    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    const u32 bits = compare_lanes<A, f>(c, op);
     const auto combination = op->flags.as<Combination>();
     const u32 other = combination != Combination::none ? predicate(c, op->r[3]) : 0;
     const auto combine = [&](u32 value) {

@@ -12,7 +12,7 @@ namespace {
 /// setp and the branch that follows it: to the target if r[0] = f(a, b), or if not: BranchWhen.
 template <class A, auto f>
 const Op* compare_and_branch(WarpContext& c, const Op* op) {
-    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    const u32 bits = compare_lanes<A, f>(c, op);
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
     const bool fails = op->flags.as<BranchWhen>() == BranchWhen::fails;

@@ -22,10 +22,7 @@ namespace {
 /// The mask of the lanes whose value equals one.
 template <class T>
 [[gnu::always_inline]] inline u32 lanes_equal(const T* values, T one) noexcept {
-    alignas(32) T same[lanes];
-    for (u32 i = 0; i < lanes; ++i)
-        same[i] = values[i] == one ? ~T{0} : T{0};
-    return packed(same);
+    return lanes_where<T>([=](u32 lane) { return values[lane] == one; });
 }
 
 }  // namespace

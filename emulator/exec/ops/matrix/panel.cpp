@@ -2,6 +2,7 @@
 #include "emulator/exec/ops/matrix/panel.hpp"
 
 #include "emulator/exec/ops/matrix/elements.hpp"
+#include "emulator/exec/ops/matrix/vectors.hpp"
 #include "emulator/isa/half.hpp"
 
 #include <algorithm>
@@ -12,31 +13,14 @@ namespace lode::emulator::exec {
 
 namespace {
 
-// Rows of eight columns. GCC and Clang compile these for any processor.
-using Reals = f32 __attribute__((vector_size(32)));
-using Ints = i32 __attribute__((vector_size(32)));
-using HalfInts = i32 __attribute__((vector_size(16)));
-using HalfReals = f32 __attribute__((vector_size(16)));
-using Wides = f64 __attribute__((vector_size(32)));
-using Longs = i64 __attribute__((vector_size(32)));
-
-template <class V, class T>
-[[gnu::always_inline]] inline V row_of(const T* from) noexcept {
-    V row;
-    __builtin_memcpy(&row, from, sizeof row);
-    return row;
-}
-
 /// Eight sums, exact as long as they have at most 53 bits.
 struct Sums {
     Wides low, high;
 };
 
 [[gnu::always_inline]] inline void add(Sums& sums, Ints part) noexcept {
-    const auto low = __builtin_shufflevector(part, part, 0, 1, 2, 3);
-    const auto high = __builtin_shufflevector(part, part, 4, 5, 6, 7);
-    sums.low += __builtin_convertvector(low, Wides);
-    sums.high += __builtin_convertvector(high, Wides);
+    sums.low += low_doubles(part);
+    sums.high += high_doubles(part);
 }
 
 [[gnu::always_inline]] inline Reals power_of_two(Ints biased) noexcept {
