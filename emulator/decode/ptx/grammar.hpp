@@ -21,7 +21,7 @@
 // bits, "[t]" one of tensor memory, "%" rejects constants, "#" a constant number, "tensor:3" a
 // tensor map with three coordinates; "@" precedes a Limit; "image:", "texels:", "slopes:",
 // "offset:" and "elements:" precede the type of an operand of textures; the other words name a
-// Want.
+// Want, with a number of parts or without.
 //
 // needs: "word=target@version" for a modifier; an empty word applies to the whole form.
 #pragma once

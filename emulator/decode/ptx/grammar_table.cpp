@@ -222,9 +222,10 @@ private:
                                                                {"mask", Want::mask},
                                                                {"whole", Want::whole}};
         for (const auto& [word, want] : parts) {
-            if (word != text) continue;
+            if (text.find(word) == text.npos) continue;
             made.type = {Class::unsigned_integer, 4};
-            made.is_template = true;
+            made.is_template = drop(text, '~');
+            if (text != word) made.count = static_cast<std::uint8_t>(text.back() - '0');
             return of(made, want);
         }
         constexpr std::pair<std::string_view, Want> of_images[] = {{"image:", Want::image},

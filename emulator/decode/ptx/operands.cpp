@@ -316,7 +316,7 @@ private:
             const bool is_packed = function_.registers[operand.index].kind == Class::packed;
             plain.negated = operand.negated && (reading_.has("po") || is_packed);
         }
-        const bool has_halves = reading_.form->name.ends_with('2');
+        const bool has_halves = form.count == 2;
         const std::string_view selector = operand.selector;
         switch (form.want) {
             case Want::video:
@@ -339,9 +339,6 @@ private:
                 break;
         }
         if (operand.kind != OperandKind::reg) return false;
-        const bool is_packed = function_.registers[operand.index].kind == Class::packed;
-        if (is_packed && form.want != Want::simd && reading_.form->name.starts_with("vset"))
-            return false;
         return value_fits(form, plain, form.type, false);
     }
 
