@@ -44,6 +44,8 @@ constexpr OpRow operator|(Action action, OpRow row) {
 
 #define LODE_AS(...) (__VA_ARGS__) |
 #define LODE_OP(keys_, letters, ...) OpRow{.keys = keys_, .operands = letters},
+#define LODE_UNPACK(keys_, letters, ...) \
+    OpRow{.keys = keys_, .operands = letters, .results = sizeof(letters) - 2},
 #define LODE_TYPED(keys_, A, ...) \
     OpRow{.keys = keys_, .operands = {__VA_ARGS__}, .type = type_letter<A>},
 #define LODE_ROW1(keys, D, A, expression) LODE_TYPED(keys, A, size_letter<D>, size_letter<A>)

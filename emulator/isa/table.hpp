@@ -16,6 +16,7 @@ namespace lode::emulator {
 struct OpRow {
     std::string_view keys;
     char operands[8];
+    u8 results = 1;  ///< How many of the first operands are results.
     Action action = Action::call;
     char type = 0;  ///< The first source's: u, s or f; 0 if the row doesn't say.
     exec::Comparison comparison = exec::Comparison::eq;  ///< For setp.

@@ -25,11 +25,10 @@ Kind kind_of_row(const OpRow& row) {
     u32 most = 4;
     for (const char letter : letters)
         most = std::max(most, bytes_of_letter(letter));
-    const bool unpacks = row.keys.starts_with("unpack.");
     return {.action = row.action,
             .compare = compare_of(row),
             .predicate = real_predicates[static_cast<u32>(row.comparison)],
-            .writes = static_cast<u8>(unpacks ? letters.size() - 1 : 1),
+            .writes = row.results,
             .bytes = static_cast<u8>(most),
             .from = static_cast<u8>(bytes_of_letter(letters[1])),
             .to = static_cast<u8>(bytes_of_letter(letters[0])),

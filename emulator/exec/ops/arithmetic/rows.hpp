@@ -27,6 +27,7 @@ std::span<const Handler> moves_handlers();
 
 #define LODE_AS(...)
 #define LODE_OP(keys, letters, ...) __VA_ARGS__,
+#define LODE_UNPACK LODE_OP
 // Rows with one result per lane: the expression uses a, b, e. D, A, B, E are types of one lane.
 #define LODE_ROW1(keys, D, A, expression) &map1<D, A, [](A a) { return (expression); }>,
 #define LODE_ROW2(keys, D, A, B, expression) &map2<D, A, B, [](A a, B b) { return (expression); }>,
