@@ -34,12 +34,7 @@ constexpr Handler named_handlers[] = {
 
 Handler handler_of(Operation operation) {
     if (operation >= Operation::first_atomic) return atomic_handler(atomic_type_of(operation));
-    if (operation >= Operation::first_access) {
-        const auto [space, form, stores, bytes, parts] = access_of(operation);
-        return form == AddressForm::index
-                   ? indexed_handler(space, stores, bytes, parts)
-                   : memory_handler(space, stores, bytes, parts, form == AddressForm::narrow);
-    }
+    if (operation >= Operation::first_access) return access_handler(access_of(operation));
     if (operation < Operation::first_row) return named_handlers[static_cast<u32>(operation)];
     // Workers of the machine ask until the process has ended.
     static const auto& rows = *new std::vector<Handler>(row_handlers());

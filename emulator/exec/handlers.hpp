@@ -11,8 +11,7 @@ namespace lode::emulator::exec {
 #undef LODE_OPERATION
 
 /// Null for a load or store that doesn't exist.
-Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
-Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts);
+Handler access_handler(const MemoryAccess& access);
 Handler atomic_handler(AtomicType type) noexcept;
 
 Handler handler_of(Operation operation);

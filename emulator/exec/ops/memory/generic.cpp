@@ -1,9 +1,7 @@
-// ld and st with generic addresses: each lane's address selects the window.
 #include "emulator/exec/ops/memory/generic.hpp"
 
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
-#include "emulator/isa/load_store.hpp"
 
 #include <fmt/format.h>
 
@@ -16,40 +14,17 @@ const Op* wrong_window(WarpContext& c, const Op* op, u64 address) {
                  describe_bad_window(address));
 }
 
-/// The handlers of one width for each window.
-template <bool store, u32 bytes, u32 parts>
-struct Windows {
-    Handler global = memory_handler(MemorySpace::global, store, bytes, parts, false);
-    Handler shared = memory_handler(MemorySpace::shared, store, bytes, parts, false);
-    Handler local = memory_handler(MemorySpace::local, store, bytes, parts, false);
-    Handler parameter = memory_handler(MemorySpace::parameter, store, bytes, parts, false);
-
-    [[nodiscard]] Handler of(u64 window) const noexcept {
-        switch (static_cast<Window>(window)) {
-            case Window::global:
-                return global;
-            case Window::shared:
-                return shared;
-            case Window::local:
-                return local;
-            case Window::param:
-                return parameter;
-            default:
-                return nullptr;
-        }
-    }
-};
-
 /// A local address of another thread means something else here.
 [[gnu::noinline]] const Op* foreign_local(WarpContext& c, const Op* op, u32 lane, u32 owner,
-                                          bool store, u32 bytes) {
+                                          const MemoryAccess& access) {
     const Dim3 shape = c.launch->shape.block;
     const u32 thread = owner - 1;
-    return raise(c, op, lane, Fault::illegal_address,
-                 fmt::format("{} {} of local memory at the address of a variable of thread "
-                             "({},{},{}); each thread has its own local memory",
-                             store ? "writes" : "reads", bytes_text(bytes), thread % shape.x,
-                             thread / shape.x % shape.y, thread / shape.x / shape.y));
+    return raise(
+        c, op, lane, Fault::illegal_address,
+        fmt::format("{} {} of local memory at the address of a variable of thread "
+                    "({},{},{}); each thread has its own local memory",
+                    access.stores ? "writes" : "reads", bytes_text(access.bytes * access.parts),
+                    thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y));
 }
 
 /// The first lane with a local address of another thread; `lanes` if there is none.
@@ -65,78 +40,44 @@ u32 first_foreign(const WarpContext& c, const u64* a, u64 offset) {
     return lanes;
 }
 
-/// Runs the op once for each window among the lanes' addresses.
-template <bool store, u32 bytes, u32 parts>
-[[gnu::noinline]] const Op* by_window(WarpContext& c, const Op* op,
-                                      const Windows<store, bytes, parts>& windows) {
+}  // namespace
+
+Windows::Windows(const MemoryAccess& generic) : access(generic) {
+    MemoryAccess one = generic;
+    const auto handler = [&](MemorySpace space) {
+        one.space = space;
+        return access_handler(one);
+    };
+    handlers[static_cast<u32>(Window::global)] = handler(MemorySpace::global);
+    handlers[static_cast<u32>(Window::shared)] = handler(MemorySpace::shared);
+    handlers[static_cast<u32>(Window::local)] = handler(MemorySpace::local);
+    handlers[static_cast<u32>(Window::param)] = handler(MemorySpace::parameter);
+}
+
+const Op* run_by_window(WarpContext& c, const Op* op, const Windows& windows) {
     alignas(32) u64 a[lanes];
-    std::memcpy(a, source<u64>(c, op->r[parts]), sizeof a);
+    std::memcpy(a, source<u64>(c, op->r[windows.access.parts]), sizeof a);
     const u32 whole = c.mask;
     const Op* next = op + 1;
     for (u32 left = whole; left != 0 && next == op + 1;) {
         const u64 first = a[std::countr_zero(left)] + op->imm;
+        const u64 window = first >> window_shift;
         u32 same = 0;
-        each_lane(left, [&](u32 i) {
-            same |= u32{(a[i] + op->imm) >> window_shift == first >> window_shift} << i;
-        });
+        each_lane(left,
+                  [&](u32 i) { same |= u32{(a[i] + op->imm) >> window_shift == window} << i; });
         c.mask = same;
         left &= ~same;
-        if (first >> window_shift == static_cast<u64>(Window::local) && c.check_memory) {
+        if (window == static_cast<u64>(Window::local) && c.check_memory) {
             if (const u32 i = first_foreign(c, a, op->imm); i < lanes)
-                return foreign_local(c, op, i, owner_of(a[i] + op->imm), store, bytes * parts);
+                return foreign_local(c, op, i, owner_of(a[i] + op->imm), windows.access);
         }
-        const Handler run = windows.of(first >> window_shift);
+        const bool is_known = window < std::size(windows.handlers);
+        const Handler run = is_known ? windows.handlers[window] : nullptr;
         next = run != nullptr ? run(c, op) : wrong_window(c, op, first);
     }
     c.mask = whole;
     return next;
 }
-
-template <bool store, u32 bytes, u32 parts>
-const Op* generic(WarpContext& c, const Op* op) {
-    static const Windows<store, bytes, parts> windows;
-    const u64* a = source<u64>(c, op->r[parts]);
-    u64 seen = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        seen |= (a[i] + op->imm) & (0 - static_cast<u64>((c.mask >> i) & 1));
-    }
-    if (seen >> window_shift == 0) return windows.global(c, op);
-    return by_window(c, op, windows);
-}
-
-template <bool store, u32 bytes>
-Handler choose(u32 parts) {
-    switch (parts) {
-        case 1:
-            return &generic<store, bytes, 1>;
-        case 2:
-            return &generic<store, bytes, 2>;
-        case 4:
-            return &generic<store, bytes, 4>;
-        default:
-            return nullptr;
-    }
-}
-
-template <bool store>
-Handler choose(u32 bytes, u32 parts) {
-    switch (bytes) {
-        case 1:
-            return choose<store, 1>(parts);
-        case 2:
-            return choose<store, 2>(parts);
-        case 4:
-            return choose<store, 4>(parts);
-        case 8:
-            return choose<store, 8>(parts);
-        case 16:
-            return parts == 1 ? &generic<store, 16, 1> : nullptr;
-        default:
-            return nullptr;
-    }
-}
-
-}  // namespace
 
 const Op* generic_local_address(WarpContext& c, const Op* op) {
     u64* const to = destination<u64>(c, op->r[0]);
@@ -146,10 +87,6 @@ const Op* generic_local_address(WarpContext& c, const Op* op) {
     each_lane(c.mask,
               [&](u32 i) { to[i] = static_cast<u32>(from[i]) | tag | owner_tag(first + i); });
     return op + 1;
-}
-
-Handler generic_handler(bool store, u32 bytes, u32 parts) {
-    return store ? choose<true>(bytes, parts) : choose<false>(bytes, parts);
 }
 
 }  // namespace lode::emulator::exec

@@ -1,14 +1,22 @@
-// Loads and stores with generic addresses.
+// Loads and stores with generic addresses: each lane's address selects the window.
 #pragma once
 
-#include "emulator/isa/op.hpp"
+#include "emulator/exec/handlers.hpp"
 
 #include <string>
 
 namespace lode::emulator::exec {
 
-/// The part of memory_handler() for generic addresses.
-Handler generic_handler(bool store, u32 bytes, u32 parts);
+/// The handlers of a generic access for each Window.
+struct Windows {
+    explicit Windows(const MemoryAccess& generic);
+
+    MemoryAccess access;
+    Handler handlers[4];
+};
+
+/// Runs the op once for each window among the lanes' addresses.
+const Op* run_by_window(WarpContext& c, const Op* op, const Windows& windows);
 
 /// The report for an address that is in no window.
 std::string describe_bad_window(u64 address);

@@ -2,6 +2,7 @@
 // moves n parts of type T per lane; other ops convert parts that differ in size from their
 // registers.
 #include "emulator/exec/ops/memory/generic.hpp"
+#include "emulator/exec/ops/memory/indexed.hpp"
 #include "emulator/exec/ops/memory/local.hpp"
 #include "emulator/exec/ops/memory/memory_lanes.hpp"
 
@@ -79,34 +80,59 @@ const Op* load_parameter(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+// Generic ---------------------------------------------------------------------------------------
+
+template <bool stores, u32 bytes, u32 parts>
+const Op* generic(WarpContext& c, const Op* op) {
+    static const Windows windows(
+        {.space = MemorySpace::generic, .stores = stores, .bytes = bytes, .parts = parts});
+    const u64* a = source<u64>(c, op->r[parts]);
+    u64 seen = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        seen |= (a[i] + op->imm) & (0 - static_cast<u64>((c.mask >> i) & 1));
+    }
+    if (seen >> window_shift == static_cast<u64>(Window::global))
+        return windows.handlers[static_cast<u32>(Window::global)](c, op);
+    return run_by_window(c, op, windows);
+}
+
 template <class T, u32 n>
-Handler choose(MemorySpace space, bool store, bool narrow) {
-    switch (space) {
+Handler choose(const MemoryAccess& access) {
+    const bool stores = access.stores;
+    const bool narrow = access.form == AddressForm::narrow;
+    if constexpr (sizeof(T) < 16) {
+        if (access.form == AddressForm::index) {
+            if (access.space == MemorySpace::global)
+                return global_or_shared<Indexed<GlobalSpace>, T, n>(stores);
+            return global_or_shared<Indexed<SharedSpace<u64>>, T, n>(stores);
+        }
+    }
+    switch (access.space) {
         case MemorySpace::global:
-            return global_or_shared<GlobalSpace, T, n>(store);
+            return global_or_shared<GlobalSpace, T, n>(stores);
         case MemorySpace::generic:
-            return generic_handler(store, sizeof(T), n);
+            return stores ? &generic<true, sizeof(T), n> : &generic<false, sizeof(T), n>;
         case MemorySpace::shared:
-            return narrow ? global_or_shared<SharedSpace<u32>, T, n>(store)
-                          : global_or_shared<SharedSpace<u64>, T, n>(store);
+            return narrow ? global_or_shared<SharedSpace<u32>, T, n>(stores)
+                          : global_or_shared<SharedSpace<u64>, T, n>(stores);
         case MemorySpace::local:
-            if (narrow) return store ? &store_local<T, n, u32> : &load_local<T, n, u32>;
-            return store ? &store_local<T, n, u64> : &load_local<T, n, u64>;
+            if (narrow) return stores ? &store_local<T, n, u32> : &load_local<T, n, u32>;
+            return stores ? &store_local<T, n, u64> : &load_local<T, n, u64>;
         case MemorySpace::parameter:
-            return store ? nullptr : &load_parameter<T, n>;
+            return &load_parameter<T, n>;
     }
     return nullptr;
 }
 
 template <class T>
-Handler choose(MemorySpace space, bool store, bool narrow, u32 parts) {
-    switch (parts) {
+Handler choose_parts(const MemoryAccess& access) {
+    switch (access.parts) {
         case 1:
-            return choose<T, 1>(space, store, narrow);
+            return choose<T, 1>(access);
         case 2:
-            return choose<T, 2>(space, store, narrow);
+            return choose<T, 2>(access);
         case 4:
-            return choose<T, 4>(space, store, narrow);
+            return choose<T, 4>(access);
         default:
             return nullptr;
     }
@@ -114,18 +140,19 @@ Handler choose(MemorySpace space, bool store, bool narrow, u32 parts) {
 
 }  // namespace
 
-Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow) {
-    switch (bytes) {
+Handler access_handler(const MemoryAccess& access) {
+    if (!exists(access)) return nullptr;
+    switch (access.bytes) {
         case 1:
-            return choose<u8>(space, store, narrow, parts);
+            return choose_parts<u8>(access);
         case 2:
-            return choose<u16>(space, store, narrow, parts);
+            return choose_parts<u16>(access);
         case 4:
-            return choose<u32>(space, store, narrow, parts);
+            return choose_parts<u32>(access);
         case 8:
-            return choose<u64>(space, store, narrow, parts);
+            return choose_parts<u64>(access);
         case 16:
-            return parts == 1 ? choose<u128, 1>(space, store, narrow) : nullptr;
+            return choose<u128, 1>(access);
         default:
             return nullptr;
     }

@@ -1,11 +1,11 @@
 // ld and st of elements of an array: r[n] is a row of 32-bit indices, r[5] a base that is the same
 // in every lane, r[6] the scale. The additions and products that made the addresses in PTX are part
-// of the op.
+// of the op. Private to emulator/exec/ops/memory.
+#pragma once
+
 #include "emulator/exec/ops/memory/memory_lanes.hpp"
 
 namespace lode::emulator::exec {
-
-namespace {
 
 /// Addresses in Space: base + index * scale + imm.
 template <class Space>
@@ -49,44 +49,5 @@ struct Indexed : Space {
             to[i] = static_cast<Address>(start + u64{from[i] ^ sign} * scale);
     }
 };
-
-template <class T, u32 n>
-Handler choose_indexed(MemorySpace space, bool store) {
-    if (space == MemorySpace::global) return global_or_shared<Indexed<GlobalSpace>, T, n>(store);
-    if (space == MemorySpace::shared)
-        return global_or_shared<Indexed<SharedSpace<u64>>, T, n>(store);
-    return nullptr;
-}
-
-template <class T>
-Handler choose_indexed(MemorySpace space, bool store, u32 parts) {
-    switch (parts) {
-        case 1:
-            return choose_indexed<T, 1>(space, store);
-        case 2:
-            return choose_indexed<T, 2>(space, store);
-        case 4:
-            return choose_indexed<T, 4>(space, store);
-        default:
-            return nullptr;
-    }
-}
-
-}  // namespace
-
-Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts) {
-    switch (bytes) {
-        case 1:
-            return choose_indexed<u8>(space, store, parts);
-        case 2:
-            return choose_indexed<u16>(space, store, parts);
-        case 4:
-            return choose_indexed<u32>(space, store, parts);
-        case 8:
-            return choose_indexed<u64>(space, store, parts);
-        default:
-            return nullptr;
-    }
-}
 
 }  // namespace lode::emulator::exec
