@@ -5,7 +5,7 @@
 
 namespace lode::emulator::exec {
 
-enum class AtomicOp : u16 { add, min, max, inc, dec, bit_and, bit_or, bit_xor, exch, cas };
+enum class AtomicOp : u8 { add, min, max, inc, dec, bit_and, bit_or, bit_xor, exch, cas };
 enum class AtomicType : u16 { u16, u32, s32, u64, s64, f16, bf16, f16x2, bf16x2, f32, f64, b128 };
 
 /// Bytes per value.
@@ -26,7 +26,7 @@ constexpr u32 atomic_bytes(AtomicType type) noexcept {
     }
 }
 /// atom and red: r[0] old value or no_slot, r[1] address, r[2] and r[3] operands; imm: the offset;
-/// flags: the AtomicOp; flags2: the window and the bits below.
+/// flags: AtomicFlags.
 constexpr Operation operation_of(AtomicType type) noexcept {
     return static_cast<Operation>(static_cast<u32>(Operation::first_atomic) |
                                   static_cast<u32>(type));
@@ -35,9 +35,11 @@ constexpr AtomicType atomic_type_of(Operation operation) noexcept {
     return static_cast<AtomicType>(static_cast<u32>(operation) & 0xffff);
 }
 
-inline constexpr u16 atomic_window_mask = 7;  ///< A Window; Window::code means a generic address.
-inline constexpr u16 atomic_flush = 8;        ///< f32 in global memory flushes denormals.
-inline constexpr u16 atomic_overwrites = 32;  ///< An exchange whose result nothing uses.
-inline constexpr u16 atomic_narrow = 16;      ///< The addresses have 32 bits.
+struct AtomicFlags {
+    AtomicOp operation = AtomicOp::add;
+    bool flush : 1 = false;       ///< f32 in global memory flushes denormals.
+    bool overwrites : 1 = false;  ///< An exchange whose result nothing uses.
+    u8 unused : 6 = 0;
+};
 
 }  // namespace lode::emulator::exec

@@ -5,6 +5,8 @@
 // mask.
 #pragma once
 
+#include "emulator/memory/window.hpp"
+
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -81,6 +83,31 @@ private:
     u16 bits_ = 0;
 };
 
+/// How an access or a fence orders memory. An access without a scope is weak.
+struct MemoryOrder {
+    bool cta : 1 = false;      ///< Strong among the threads of a block.
+    bool gpu : 1 = false;      ///< Strong among all threads.
+    bool acquire : 1 = false;  ///< Later accesses stay after it.
+    bool release : 1 = false;  ///< Earlier accesses stay before it.
+    /// A volatile load whose value decides nothing in its function: to be right, it needs an order
+    /// that `volatile` doesn't give, so the race check takes it for a weak one.
+    bool data : 1 = false;
+    /// A load whose value is compared with memory by a compare-and-swap, which fails if it was
+    /// stale.
+    bool validated : 1 = false;
+    /// A fence that orders generic accesses to shared memory before those of the asynchronous
+    /// proxy.
+    bool proxy : 1 = false;
+
+    [[nodiscard]] constexpr bool is_strong() const noexcept { return cta || gpu; }
+};
+
+/// The addresses of an op that accesses memory lane by lane.
+struct LaneAddressing {
+    Window window : 7 = Window::global;  ///< Window::code: they are generic.
+    bool narrow : 1 = false;             ///< They have 32 bits.
+};
+
 struct Op {
     Handler run = nullptr;  ///< Unset until exec binds the kernel.
     /// Destinations, then sources; the handler knows how many of each.
@@ -92,7 +119,8 @@ struct Op {
     };
     u32 cache = 0;  ///< Index of a memory op's pair of cached bounds.
     Flags flags;
-    u16 flags2 = 0;  ///< How it makes addresses and orders memory: atomic_…, order_…
+    LaneAddressing addressing;
+    MemoryOrder order;
     Operation operation{};
     u32 instructions = 0;  ///< PTX instructions that are complete once this op has run.
 };

@@ -1,6 +1,5 @@
 // Address operands of memory instructions.
 #include "emulator/decode/instructions/instructions.hpp"
-#include "emulator/isa/atomic.hpp"
 
 namespace lode::emulator::decode {
 
@@ -8,14 +7,14 @@ using ptx::OperandKind;
 
 LaneAddresses lane_addresses(Builder& b, const ptx::Operand& operand, bool shared) {
     LaneAddresses made;
-    made.window_flags = static_cast<u16>(shared ? Window::shared : Window::code);
+    made.addressing.window = shared ? Window::shared : Window::code;
     if (operand.kind != OperandKind::reg) {
         made.slot = b.source(operand, 'd');
         return made;
     }
     made.offset = operand.bits;
     if (shared && b.frame().letter_of(operand.index) == 'w') {
-        made.window_flags |= exec::atomic_narrow;
+        made.addressing.narrow = true;
         made.slot = b.frame().reg(operand.index);
         return made;
     }

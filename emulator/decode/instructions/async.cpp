@@ -13,7 +13,7 @@ using ptx::OperandKind;
 Op& emit_mbarrier(Builder& b, Operation operation, Slot result, const LaneAddresses& address,
                   Slot value) {
     Op& op = b.emit_access(operation, {result, address.slot, value});
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
     op.imm = address.offset;
     return op;
 }

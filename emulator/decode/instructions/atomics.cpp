@@ -53,22 +53,18 @@ void atomic(Builder& b) {
     const u32 vector = take_vector(opcode);
     const Word type_name = opcode.take_last();
     opcode.ignore({"noftz"});
-    u16 order = take_order(opcode);
-    if ((order & exec::order_strong) == 0) order |= exec::order_gpu;
+    MemoryOrder order = take_order(opcode);
+    if (!order.cta) order.gpu = true;
     const bool exchanges = what == exec::AtomicOp::exch || what == exec::AtomicOp::cas;
     const auto type = atomic_type(type_name, exchanges);
     if (!what || !type) return b.refuse();
 
     const u32 at = has_result ? 1 : 0;
-    const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
-    u16 flags2 = address.window_flags;
-    if (space == exec::MemorySpace::global) {
-        flags2 = static_cast<u16>((flags2 & ~exec::atomic_window_mask) |
-                                  static_cast<u16>(Window::global));
-    }
+    LaneAddresses address = lane_addresses(b, b.operand(at), shared);
+    if (space == exec::MemorySpace::global) address.addressing.window = Window::global;
+    exec::AtomicFlags flags{.operation = *what};
     // The atomic unit of global memory flushes denormals; that of shared memory doesn't.
-    if (*type == exec::AtomicType::f32 && *what == exec::AtomicOp::add && !shared)
-        flags2 |= exec::atomic_flush;
+    flags.flush = *type == exec::AtomicType::f32 && *what == exec::AtomicOp::add && !shared;
 
     const u32 bytes = exec::atomic_bytes(*type);
     const char letter = letter_of_bytes(bytes);
@@ -86,9 +82,10 @@ void atomic(Builder& b) {
         const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
         if (b.refused()) return;
         Op& op = b.emit_access(exec::operation_of(*type), {to.slot, address.slot, value, swap});
-        op.flags = *what;
-        op.flags2 = flags2 | order;
-        if (*what == exec::AtomicOp::exch && !wanted) op.flags2 |= exec::atomic_overwrites;
+        flags.overwrites = *what == exec::AtomicOp::exch && !wanted;
+        op.flags = flags;
+        op.addressing = address.addressing;
+        op.order = order;
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }

@@ -105,7 +105,7 @@ void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, count});
     op.flags = exec::ArriveFlags{.nothing = true, .complete = true};
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
     op.imm = address.offset;
 }
 

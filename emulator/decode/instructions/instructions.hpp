@@ -79,11 +79,11 @@ void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u
 void copy_tensor(Builder& b);
 
 // addresses.cpp
-/// The address operand of a per-lane op: Op's slot, imm and flags2.
+/// The address operand of a per-lane op: Op's slot, imm and addressing.
 struct LaneAddresses {
     Slot slot = no_slot;
     u64 offset = 0;
-    u16 window_flags = 0;
+    LaneAddressing addressing;
 };
 LaneAddresses lane_addresses(Builder& b, const ptx::Operand& operand, bool shared);
 /// The slot of 64-bit addresses with the offset added.

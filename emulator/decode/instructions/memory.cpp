@@ -107,7 +107,7 @@ LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySp
 
 /// Emits one op for up to four values, starting at value `first` of the instruction.
 void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
-                   const LoadAddress& address, u32 first, u32 count, u16 order) {
+                   const LoadAddress& address, u32 first, u32 count, MemoryOrder order) {
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
     std::array<Destination, 4> to;
@@ -134,7 +134,7 @@ void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
     if (b.refused()) return;
     Op& op = b.emit_access(operation, {slots[0], slots[1], slots[2], slots[3], slots[4]});
     op.imm = address.offset + u64{first} * transfer.bytes;
-    op.flags2 = order;
+    op.order = order;
     for (u32 k = 0; k < count; ++k) {
         if (marked[k] == no_slot || marked[k] == slots[k]) continue;
         flags.marks = true;
@@ -156,13 +156,14 @@ void emit_transfer(Builder& b, Operation operation, const Transfer& transfer,
 }
 
 /// What the race check is told of a load beyond its modifiers.
-u16 race_flags(const Builder& b, const Transfer& transfer, bool is_volatile) {
+void add_uses(const Builder& b, const Transfer& transfer, bool is_volatile, MemoryOrder& order) {
     u8 uses = 0;
     for (const ptx::Operand& each : transfer.data)
         uses |= b.uses_of(each);
-    if ((uses & use_expected) != 0) return is_volatile ? 0 : exec::order_validated;
+    const bool expected = (uses & use_expected) != 0;
     const bool decides = (uses & (use_decides | use_passed_on)) != 0;
-    return is_volatile && !decides ? exec::order_data : 0;
+    order.validated = expected && !is_volatile;
+    order.data = is_volatile && !expected && !decides;
 }
 
 void load_or_store(Builder& b, bool stores) {
@@ -181,20 +182,20 @@ void load_or_store(Builder& b, bool stores) {
     const bool parameter = space == exec::MemorySpace::parameter;
     const u32 vector = take_vector(opcode);
     const bool is_volatile = b.instruction().reading->has("volatile");
-    u16 order = take_order(opcode);
+    MemoryOrder order = take_order(opcode);
     opcode.ignore({"weak", "nc"});
     const ptx::Operand& address = b.operand(stores ? 0 : 1);
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
     if (transfer.data.size() != vector) return b.refuse("with a vector of the wrong length");
-    if (!stores) order |= race_flags(b, transfer, is_volatile);
+    if (!stores) add_uses(b, transfer, is_volatile, order);
     if (parameter && address.kind == OperandKind::variable)
         return access_parameter(b, transfer, address);
     if (parameter && (stores || !b.function().entry))
         return b.refuse("with a computed address of a function's parameter");
 
     const LoadAddress from = load_address(b, address, space);
-    const bool ordered = (order & (exec::order_acquire | exec::order_release)) != 0;
+    const bool ordered = order.acquire || order.release;
     if (ordered && stores) b.emit(Operation::fence, {});
     // Eight values take two ops of four.
     const u32 count = std::min(vector, 4u);
@@ -232,17 +233,18 @@ void store(Builder& b) {
     load_or_store(b, true);
 }
 
-// A single fence covers every ordering, scope and proxy; the flags are for the race check.
+// A single fence covers every ordering, scope and proxy; the order is for the race check.
 void fence(Builder& b) {
     Opcode& opcode = b.opcode();
-    u16 flags = exec::order_gpu;
-    if (opcode.take("cta")) flags = exec::order_cta;
+    MemoryOrder order;
+    order.cta = opcode.take("cta");
+    order.gpu = !order.cta;
     if (opcode.take_prefix("proxy")) {
         const bool async = opcode.take("async") || opcode.take_prefix("async::");
-        flags = async && !opcode.take("global") ? exec::order_proxy : 0;
+        order = {.proxy = async && !opcode.take("global")};
     }
     opcode.take_all();
-    b.emit(Operation::fence, {}).flags = flags;
+    b.emit(Operation::fence, {}).order = order;
 }
 
 void is_space(Builder& b) {

@@ -4,7 +4,6 @@
 #include "emulator/decode/opcode.hpp"
 #include "emulator/decode/ptx/ast.hpp"
 #include "emulator/isa/load_store.hpp"
-#include "emulator/isa/order.hpp"
 #include "emulator/isa/real.hpp"
 
 #include <bit>
@@ -75,18 +74,21 @@ inline void ignore_caches(Opcode& opcode) noexcept {
     opcode.take_prefix("L2::");
 }
 
-/// Takes the words that say how an access orders memory, with its scope and cache operators:
-/// exec::order_…. Accesses that bypass the first-level cache count as strong, as programs use them.
-inline u16 take_order(Opcode& opcode) noexcept {
-    u16 order = 0;
-    if (opcode.take("relaxed")) order |= exec::order_gpu;
-    if (opcode.take("volatile") || opcode.take("mmio")) order |= exec::order_gpu;
-    if (opcode.take("acquire")) order |= exec::order_gpu | exec::order_acquire;
-    if (opcode.take("release")) order |= exec::order_gpu | exec::order_release;
+/// Takes the words that say how an access orders memory, with its scope and cache operators.
+/// Accesses that bypass the first-level cache count as strong, as programs use them.
+inline MemoryOrder take_order(Opcode& opcode) noexcept {
+    MemoryOrder order;
+    if (opcode.take("relaxed")) order.gpu = true;
+    if (opcode.take("volatile") || opcode.take("mmio")) order.gpu = true;
+    if (opcode.take("acquire")) order.gpu = order.acquire = true;
+    if (opcode.take("release")) order.gpu = order.release = true;
     if (opcode.take("acq_rel") || opcode.take("sc"))
-        order |= exec::order_gpu | exec::order_acquire | exec::order_release;
-    if (opcode.take("cg") || opcode.take("cv") || opcode.take("wt")) order |= exec::order_gpu;
-    if (opcode.take("cta")) order = static_cast<u16>((order & ~exec::order_gpu) | exec::order_cta);
+        order.gpu = order.acquire = order.release = true;
+    if (opcode.take("cg") || opcode.take("cv") || opcode.take("wt")) order.gpu = true;
+    if (opcode.take("cta")) {
+        order.gpu = false;
+        order.cta = true;
+    }
     ignore_scope(opcode);
     ignore_caches(opcode);
     return order;

@@ -151,7 +151,7 @@ void move_matrices(Builder& b, bool stores) {
                                                           address.slot, no_slot, no_slot, members});
     op.imm = address.offset;
     op.flags = flags;
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
 }
 
 void load_matrices(Builder& b) {

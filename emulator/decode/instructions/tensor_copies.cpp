@@ -137,7 +137,7 @@ void replace_field(Builder& b) {
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::replace_tensor_field, {no_slot, address.slot, value});
     op.flags = exec::TensorFieldFlags{field->value, static_cast<u8>(ordinal)};
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
     op.imm = address.offset;
 }
 

@@ -180,7 +180,7 @@ void commit(Builder& b) {
     if (b.refused()) return;
     Op& op = b.emit_access(Operation::mbarrier_arrive, {no_slot, address.slot, no_slot});
     op.flags = exec::ArriveFlags{.once = true, .copies = true};
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
     op.imm = address.offset;
 }
 

@@ -48,7 +48,7 @@ void move_fragment(Builder& b, bool stores) {
     Op& op =
         b.emit_access(stores ? Operation::store_fragment : Operation::load_fragment,
                       {no_slot, no_slot, no_slot, no_slot, address.slot, stride, no_slot, members});
-    op.flags2 = address.window_flags;
+    op.addressing = address.addressing;
     op.table = &move;
 }
 

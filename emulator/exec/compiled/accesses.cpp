@@ -5,7 +5,6 @@
 #include "emulator/exec/ops/control/note_run.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/load_store.hpp"
-#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -192,7 +191,7 @@ void Tracer::emit_access(const Step& step) {
     const u32 scale = step.kind.form == AddressForm::index ? op.r[index_scale_operand] : 1;
     const bool run = index->stride != 0 && u64{index->stride} * scale == bytes;
     if (!run && (!loads || index->stride != 0)) return emit_call(step);
-    if (warp.watch && is_strong(&op)) return emit_call(step);
+    if (warp.watch && op.order.is_strong()) return emit_call(step);
     // The race check compares the values in rows.
     if (!loads && (bytes == 8 || warp.watch)) settle(op.r[0]);
     emit_address(step, *index, run ? bytes * lanes : bytes);

@@ -26,9 +26,9 @@ void Tracer::emit_note_sums(const Step& step, Xbyak::Label& exit) {
 /// Sums in the block's shared memory, lane after lane; others are called.
 void Tracer::emit_atomic(const Step& step) {
     const Op& op = *step.op;
-    const bool is_sum = op.flags.as<AtomicOp>() == AtomicOp::add &&
-                        (op.flags2 & atomic_window_mask) == static_cast<u16>(Window::shared);
-    const bool narrow = (op.flags2 & atomic_narrow) != 0;
+    const bool is_sum = op.flags.as<AtomicFlags>().operation == AtomicOp::add &&
+                        op.addressing.window == Window::shared;
+    const bool narrow = op.addressing.narrow;
     if (!is_sum) return emit_call(step);
     if (!narrow) settle(op.r[1]);
     Xbyak::Label& exit = exit_at(step);

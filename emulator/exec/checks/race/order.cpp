@@ -2,7 +2,6 @@
 
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
-#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -317,13 +316,13 @@ void order_warp(const Warp& warp, u32 passing, const u32* members) {
     order.tick();
 }
 
-void order_fence(WarpContext& c, u16 flags) {
-    if ((flags & order_proxy) != 0) {
+void order_fence(WarpContext& c, const Op* op) {
+    if (op->order.proxy) {
         c.block->order->proxy_fence = c.block->order->time;
         c.block->order->tick();
         return;
     }
-    if ((flags & order_strong) == 0) return;
+    if (!op->order.is_strong()) return;
     BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
     FineOrder& fine = order.fine(w);
@@ -336,7 +335,7 @@ void order_fence(WarpContext& c, u16 flags) {
         }
         const FenceView view{order.time, own.floor, own.warp_floor, fine.known[i]};
         fine.fences[0][i] = view;
-        if ((flags & order_gpu) != 0) fine.fences[1][i] = view;
+        if (op->order.gpu) fine.fences[1][i] = view;
     });
     order.tick();
 }
@@ -347,10 +346,10 @@ LaunchOrder::Stripe& stripe_of(WarpContext& c, u64 address) {
     return c.launch->accesses->releases[(address / 4 * 0x9e3779b97f4a7c15u) >> 58];
 }
 
-ClockRef released(WarpContext& c, u32 lane, u16 flags, u32 scope) {
+ClockRef released(WarpContext& c, const Op* op, u32 lane, u32 scope) {
     const BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
-    if ((flags & order_release) != 0) return order.view(w, lane);
+    if (op->order.release) return order.view(w, lane);
     const ClockRef& published = order.published[scope];
     const auto& fine = order.warps[w].fine;
     if (!fine) return published;
@@ -364,7 +363,7 @@ ClockRef released(WarpContext& c, u32 lane, u16 flags, u32 scope) {
 
 bool releases_nothing(const WarpContext& c, const Op* op) noexcept {
     const BlockOrder& order = *c.block->order;
-    return (op->flags2 & order_release) == 0 && !order.warps[c.warp->index].fine &&
+    return !op->order.release && !order.warps[c.warp->index].fine &&
            order.published[0] == nullptr && order.published[1] == nullptr;
 }
 
@@ -373,16 +372,15 @@ bool acquires_nothing(const WarpContext& c) noexcept {
 }
 
 void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool writes) {
-    const u16 flags = op->flags2;
-    if (!writes || (flags & order_strong) == 0) return;
+    if (!writes || !op->order.is_strong()) return;
     BlockOrder& order = *c.block->order;
-    const bool device = !shared && (flags & order_gpu) != 0;
-    if (const ClockRef clock = released(c, lane, flags, 0)) {
+    const bool device = !shared && op->order.gpu;
+    if (const ClockRef clock = released(c, op, lane, 0)) {
         ClockRef& slot = order.releases[address];
         slot = joined(slot, clock);
     }
     if (device) {
-        if (const ClockRef clock = released(c, lane, flags, 1)) {
+        if (const ClockRef clock = released(c, op, lane, 1)) {
             LaunchOrder::Stripe& stripe = stripe_of(c, address);
             const std::lock_guard lock(stripe.mutex);
             ClockRef& slot = stripe.releases[address];
@@ -390,19 +388,18 @@ void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shar
             c.launch->accesses->any_release.store(true);
         }
     }
-    if ((flags & order_release) != 0) order.tick();
+    if (op->order.release) order.tick();
 }
 
 void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool reads) {
-    const u16 flags = op->flags2;
-    if (!reads || (flags & order_strong) == 0) return;
+    if (!reads || !op->order.is_strong()) return;
     BlockOrder& order = *c.block->order;
     ClockRef clock;
     if (!order.releases.empty()) {
         if (const auto found = order.releases.find(address); found != order.releases.end())
             clock = found->second;
     }
-    if (!shared && (flags & order_gpu) != 0 && c.launch->accesses->any_release.load()) {
+    if (!shared && op->order.gpu && c.launch->accesses->any_release.load()) {
         LaunchOrder::Stripe& stripe = stripe_of(c, address);
         const std::lock_guard lock(stripe.mutex);
         if (const auto found = stripe.releases.find(address); found != stripe.releases.end())
@@ -410,7 +407,7 @@ void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool share
     }
     if (clock == nullptr) return;
     FineOrder& fine = order.fine(c.warp->index);
-    ClockRef& to = (flags & order_acquire) != 0 ? fine.known[lane] : fine.pending[lane];
+    ClockRef& to = op->order.acquire ? fine.known[lane] : fine.pending[lane];
     to = joined(to, clock);
 }
 

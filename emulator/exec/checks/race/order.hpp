@@ -182,7 +182,7 @@ void order_all(Block& block);
 void order_cluster(Cluster& cluster);
 /// Lanes that pass a bar.warp.sync together, with these member masks.
 void order_warp(const Warp& warp, u32 passing, const u32* members);
-void order_fence(WarpContext& c, u16 flags);
+void order_fence(WarpContext& c, const Op* op);
 /// The asynchronous proxy reads the block's shared memory for a thread: reports what threads have
 /// written since the block's last fence.proxy.async.
 void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes);

@@ -3,7 +3,6 @@
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/checks/race/lanes.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
-#include "emulator/isa/order.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
@@ -16,11 +15,11 @@ namespace lode::emulator::exec {
 namespace {
 
 u64 strength_of(const Op* op, Access access) {
-    if ((op->flags2 & (order_data | order_validated)) != 0 && access == Access::read)
-        return (op->flags2 & order_data) != 0 ? 0 : stamp_gpu;
-    const u16 flags = op->flags2 & order_strong;
-    if ((flags & order_gpu) != 0) return stamp_gpu;
-    if (flags != 0) return stamp_cta;
+    const MemoryOrder order = op->order;
+    if ((order.data || order.validated) && access == Access::read)
+        return order.data ? 0 : stamp_gpu;
+    if (order.gpu) return stamp_gpu;
+    if (order.cta) return stamp_cta;
     return access == Access::atomic || access == Access::exchange ? stamp_gpu : 0;
 }
 
@@ -65,7 +64,7 @@ bool is_behind(Stamp s, Stamp other) {
 /// Whether a volatile load for data reads what a strong load has seen since it was written: by the
 /// same thread or, of global memory, by its block. One location never goes back to an older value.
 bool has_seen(const RaceAccess& a, Stamp own, Stamp read) {
-    if ((a.op->flags2 & order_data) == 0 || read == 0 || (read & stamp_async) != 0) return false;
+    if (!a.op->order.data || read == 0 || (read & stamp_async) != 0) return false;
     return a.shared ? ((read ^ own) & stamp_thread_bits) == 0 : block_of(a, read) == a.order.block;
 }
 

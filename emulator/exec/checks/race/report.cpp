@@ -1,6 +1,5 @@
 // The text of the race check's findings.
 #include "emulator/exec/checks/race/access.hpp"
-#include "emulator/isa/order.hpp"
 
 #include <string>
 
@@ -50,7 +49,7 @@ void report_race(const RaceAccess& a, u32 lane, u64 address, const EarlierAccess
     if ((before & stamp_async) != 0 || by_product) order = "which hasn't been waited for";
     const bool both_strong = a.strength != 0 && !stamp_is_weak(before) && !stamp_is_covered(before);
     if (both_strong) order += "; their scope is smaller than the distance of the threads";
-    if ((a.op->flags2 & order_data) != 0 && !a.writes()) order += "; volatile makes none";
+    if (a.op->order.data && !a.writes()) order += "; volatile makes none";
     const char* const what = benign ? "has a benign race of equal values" : "has a race";
     const EarlierPlace place = earlier_place(*a.c.launch, earlier.site, wrote);
     report_finding(

@@ -2,7 +2,6 @@
 #include "emulator/exec/checks/race/access.hpp"
 #include "emulator/exec/checks/race/quick.hpp"
 #include "emulator/exec/checks/race/stamps.hpp"
-#include "emulator/isa/order.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -334,7 +333,7 @@ bool race_quick(WarpContext& c, const Op* op, u64 address) {
     if constexpr (!shared && !writes) {
         if (reads_unwritten(c, op)) return true;
     }
-    if ((op->flags2 & (order_strong | order_data | order_validated)) != 0) return false;
+    if (op->order.is_strong() || op->order.data || op->order.validated) return false;
     constexpr u32 row_bytes = 4 * Track::row_granules;
     constexpr u32 total = uniform ? bytes : bytes * lanes;
     if (!uniform && address % row_bytes != 0) return false;

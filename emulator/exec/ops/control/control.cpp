@@ -245,7 +245,7 @@ const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
 const Op* fence(WarpContext& c, const Op* op) {
-    if (c.race) order_fence(c, op->flags.as<u16>());
+    if (c.race) order_fence(c, op);
 #if defined(__SANITIZE_THREAD__)
     // ThreadSanitizer doesn't support fences; an update of one variable by every fence also orders
     // them.

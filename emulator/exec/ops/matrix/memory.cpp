@@ -19,7 +19,7 @@ constexpr u32 max_line_bytes = 128;
 template <class F>
 bool each_part_of_line(WarpContext& c, const Op* op, u64 address, u32 bytes, u32 line,
                        Access access, F&& f) {
-    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
+    const auto window = op->addressing.window;
     const auto alignment = static_cast<u32>(address & -address);
     const u32 part = alignment == 0 ? 16 : std::min<u32>(alignment, 16);
     for (u32 at = 0; at < bytes; at += part) {
@@ -34,8 +34,7 @@ bool each_part_of_line(WarpContext& c, const Op* op, u64 address, u32 bytes, u32
 /// Calls f(address, line) for each line.
 template <class F>
 bool each_line(WarpContext& c, const Op* op, const FragmentMove& move, F&& f) {
-    const u64 first =
-        lane_address(source<u8>(c, op->r[4]), (op->flags2 & atomic_narrow) != 0, 0) + move.offset;
+    const u64 first = lane_address(source<u8>(c, op->r[4]), op->addressing.narrow, 0) + move.offset;
     const u64 step = u64{source<u32>(c, op->r[5])[0]} * bits_of(move.fragment.element) / 8;
     // An element of b1 is a word of 32; the stride counts bits.
     const u64 words = move.fragment.element == Element::b1 ? 32 : 1;

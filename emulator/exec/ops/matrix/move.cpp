@@ -17,8 +17,8 @@ constexpr u32 side = 8;
 
 /// Row r of matrix m is at the address of lane 8 * m + r. Null after a fault.
 u8* matrix_row(WarpContext& c, const Op* op, u32 lane, Access access) {
-    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
-    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const Window window = op->addressing.window;
+    const bool narrow = op->addressing.narrow;
     const u64 address = lane_address(source<u8>(c, op->r[4]), narrow, lane) + op->imm;
     return lane_pointer(c, op, lane, address, row_bytes, window, access);
 }

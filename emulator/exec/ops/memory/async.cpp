@@ -36,8 +36,8 @@ namespace {
 template <class Counts, class F>
 bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts, F&& f) {
     const Access access = use == MbarrierUse::init ? Access::write : Access::atomic;
-    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
-    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const Window window = op->addressing.window;
+    const bool narrow = op->addressing.narrow;
     const u8* addresses = source<u8>(c, op->r[1]);
     alignas(32) u8 copy[lanes * 8];
     std::memcpy(copy, addresses, narrow ? lanes * 4 : lanes * 8);

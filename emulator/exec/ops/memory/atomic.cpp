@@ -161,7 +161,7 @@ template <class K, class S>
 }
 
 Access access_of(const Op* op) {
-    return (op->flags2 & atomic_overwrites) != 0 ? Access::exchange : Access::atomic;
+    return op->flags.as<AtomicFlags>().overwrites ? Access::exchange : Access::atomic;
 }
 
 /// Updates shared memory for a warp: one check for all lanes, then each lane in order.
@@ -169,7 +169,7 @@ template <class K, class S>
 const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses, const S* b,
                               const S* e, S* d) {
     alignas(32) u32 a[lanes];
-    if ((op->flags2 & atomic_narrow) != 0) {
+    if (op->addressing.narrow) {
         narrow_addresses(a, reinterpret_cast<const u32*>(addresses), op->imm);
     } else {
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
@@ -183,8 +183,8 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
         if (c.race && !releases_nothing(c, op))
             each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
-    const auto what = op->flags.as<AtomicOp>();
-    const bool flush = (op->flags2 & atomic_flush) != 0;
+    const auto what = op->flags.as<AtomicFlags>().operation;
+    const bool flush = op->flags.as<AtomicFlags>().flush;
     u8* const shared = c.shared;
     if (what == AtomicOp::add) {
         // The most common case, with the operation as a compile-time constant.
@@ -219,8 +219,8 @@ const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const
     }
     if (c.watch) [[unlikely]]
         note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
-    const auto what = op->flags.as<AtomicOp>();
-    const bool flush = (op->flags2 & atomic_flush) != 0;
+    const auto what = op->flags.as<AtomicFlags>().operation;
+    const bool flush = op->flags.as<AtomicFlags>().flush;
     each_lane(c.mask, [&](u32 i) {
         if (c.race) [[unlikely]]
             order_before(c, op, i, a[i], false, true);
@@ -246,10 +246,10 @@ template <AtomicType type>
 const Op* atomic(WarpContext& c, const Op* op) {
     using K = Kind<type>;
     using S = typename K::Storage;
-    const auto what = op->flags.as<AtomicOp>();
-    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
-    const bool flush = (op->flags2 & atomic_flush) != 0;
-    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const auto what = op->flags.as<AtomicFlags>().operation;
+    const bool flush = op->flags.as<AtomicFlags>().flush;
+    const Window window = op->addressing.window;
+    const bool narrow = op->addressing.narrow;
     const u8* addresses = source<u8>(c, op->r[1]);
     const S* b = source<S>(c, op->r[2]);
     const S* e = source<S>(c, op->r[what == AtomicOp::cas ? 3 : 2]);

@@ -7,7 +7,6 @@
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/cluster.hpp"
 #include "emulator/isa/load_store.hpp"
-#include "emulator/isa/order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -254,7 +253,7 @@ template <class T, u32 n>
     if (c.init) init_written(c, op, n);
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
-    if (!c.race || !is_strong(op)) return op + 1;
+    if (!c.race || !op->order.is_strong()) return op + 1;
     each_lane(c.mask,
               [&](u32 i) { order_after(c, op, i, reinterpret_cast<u64>(from[i]), false, true); });
     return op + 1;
@@ -265,7 +264,7 @@ template <class T, u32 n>
     u8* to[lanes];
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::write, to)) return leave();
     const Values<T, n> from(c, op);
-    if (c.race && is_strong(op)) {
+    if (c.race && op->order.is_strong()) {
         each_lane(c.mask, [&](u32 i) {
             order_before(c, op, i, reinterpret_cast<u64>(to[i]), false, true);
         });
@@ -301,7 +300,7 @@ Noted noted_access(const Op* op, Access access) {
 template <class Space>
 void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
                  bool writes) {
-    if (!c.race || !is_strong(op)) return;
+    if (!c.race || !op->order.is_strong()) return;
     // In a cluster, other blocks know shared memory by its host address, too.
     const bool by_offset = Space::shared && !c.clustered;
     each_lane(c.mask, [&](u32 i) {
@@ -323,14 +322,15 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
-    if (c.watch && !is_strong(op)) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+    if (c.watch && !op->order.is_strong())
+        note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
     if (c.watch) {
         // A writer on another worker is noted before it stores: a reader of its value is noted
         // later.
-        if (is_strong(op)) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+        if (op->order.is_strong()) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
         order_lanes<Space>(c, op, a, false, false);
     }
     return op + 1;
@@ -342,7 +342,7 @@ const Op* load(WarpContext& c, const Op* op) {
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern == Pattern::any) return load_any<Space, T, n>(c, op);
     if (c.watch) [[unlikely]] {
-        if (is_strong(op)) return load_any<Space, T, n>(c, op);
+        if (op->order.is_strong()) return load_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
                      noted_access<T, n>(op, Access::read));
     }
@@ -377,7 +377,7 @@ const Op* store(WarpContext& c, const Op* op) {
     if (simple.pattern != Pattern::run && simple.pattern != Pattern::half_runs)
         return store_any<Space, T, n>(c, op);
     if (c.watch) [[unlikely]] {
-        if (is_strong(op)) return store_any<Space, T, n>(c, op);
+        if (op->order.is_strong()) return store_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
                      noted_access<T, n>(op, Access::write));
     }

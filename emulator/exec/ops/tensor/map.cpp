@@ -60,8 +60,8 @@ bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
 }  // namespace
 
 const Op* replace_tensor_field(WarpContext& c, const Op* op) {
-    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
-    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const Window window = op->addressing.window;
+    const bool narrow = op->addressing.narrow;
     const auto [field, ordinal] = op->flags.as<TensorFieldFlags>();
     const u8* addresses = source<u8>(c, op->r[1]);
     const u64* values = source<u64>(c, op->r[2]);
