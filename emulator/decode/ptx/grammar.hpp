@@ -30,6 +30,7 @@
 
 #include <lode/base/arch.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -65,30 +66,14 @@ enum class Want : std::uint8_t {
     anything   ///< Any operands; for forms that the emulator doesn't support
 };
 
-/// The range of a constant operand.
-enum class Limit : std::uint8_t {
-    none,
-    byte,       ///< 0 to 255
-    barrier,    ///< 0 to 15
-    threads,    ///< A multiple of the warp size
-    event,      ///< 0 to 15
-    mask,       ///< 16 bits
-    registers,  ///< A multiple of 8 from 24 to 256
-    line,       ///< 128, the bytes of a cache line
-    bulk,       ///< A multiple of 16, at most 1048560
-    zero,       ///< 0
-    below2,     ///< 0 or 1
-    below4,     ///< 0 to 3
-    unit,       ///< 1 or -1
-    columns,    ///< A power of two from 32 to 512
-    ca,         ///< 4, 8 or 16 bytes
-    cg,         ///< 16 bytes
-    fraction,   ///< A real number over 0 and at most 1
-    alignment,  ///< A power of two, at most 2^23
-    axis,       ///< 0 to 4
-    one,        ///< 0 or 1
-    two,        ///< 0 to 2
-    three       ///< 0 to 3
+/// What a constant operand may be.
+struct Limit {
+    std::string_view name;
+    std::uint64_t least = 0, most = ~std::uint64_t{0};
+    std::uint64_t multiple = 1;
+    bool is_power = false;     ///< A power of two.
+    bool is_unit = false;      ///< 1 or -1.
+    bool is_fraction = false;  ///< A real number over 0 and at most 1.
 };
 
 struct OperandForm {
@@ -98,7 +83,7 @@ struct OperandForm {
     bool is_wider = false;     ///< The register may have more bits than the type
     bool may_discard = false;  ///< The destination may be "_"
     bool needs_second = false;
-    Limit limit = Limit::none;
+    Limit limit;
     bool has_second = false;   ///< "d|p" is allowed: p is a predicate, or the second result of setp
     bool is_template = false;  ///< The type comes from a modifier, or is treated as if it did
     bool is_wide = false;      ///< The address register has at least 32 bits
@@ -122,26 +107,21 @@ struct Group {
     bool goes_with_previous = false;  ///< Present exactly when the previous group is.
 };
 
-/// Requirements on .target and .version. `family`: only targets with certain suffixes qualify.
+/// Targets with a suffix, of which `numbers` qualify, or all from `least` on.
+struct Family {
+    std::string_view name;
+    std::array<int, 3> numbers{};
+    int least = 0;
+    bool is_specific = false;  ///< The suffix is "a".
+};
+
+/// Requirements on .target and .version.
 struct Needs {
-    enum class Family : std::uint8_t {
-        none,
-        before_sync,      ///< A .target below 70, or a .version below 6.4
-        before_rounding,  ///< A .target below 20, or a .version below 3.2
-        only_90a,
-        suffixed,            ///< 90a, and the targets from 100 on that end in a or f
-        suffixed_100,        ///< The targets from 100 on that end in a or f
-        a_of_10x,            ///< 100a and 103a
-        suffixed_12x,        ///< 120a, 120f, 121a, 121f
-        suffixed_10x,        ///< 100a, 100f, 103a, 103f
-        tensor_memory,       ///< 100, 103 and 110 with a suffix
-        tensor_memory_a,     ///< 100a, 103a, 110a
-        a_100_or_110,        ///< 100a and 110a
-        suffixed_103_or_110  ///< 103a, 103f, 110a, 110f
-    };
     std::uint16_t target = 0;   ///< 90 for sm_90; 0: any.
     std::uint16_t version = 0;  ///< 100 * major + minor
-    Family family = Family::none;
+    /// Rather a .target or a .version below these.
+    std::uint16_t target_below = 0, version_below = 0;
+    const Family* family = nullptr;
 };
 
 inline constexpr Needs in_clusters{90, 708};

@@ -1,6 +1,7 @@
 #include "emulator/decode/ptx/grammar_table.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -47,6 +48,43 @@ constexpr Word typed_words[] = {
     "e4m3x2",    "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",  "e5m2x4",
     "e2m3x4",    "e3m2x4", "e2m1x4", "s4",     "u4",     "s2",      "b8x16",   "b6x16_p32",
     "b4x16_p64", "u2",     "s16x2",  "u16x2",  "f32x2",  "texref",  "surfref", "samplerref"};
+
+constexpr Limit limits[] = {
+    {"byte", 0, 255},
+    {"barrier", 0, 15},
+    {"threads", 0, std::numeric_limits<std::int64_t>::max(), 32},
+    {"event", 0, 15},
+    {"mask", 0, 0xffff},
+    {"registers", 24, 256, 8},
+    {"line", 128, 128},
+    {"bulk", 0, 1048560, 16},
+    {"zero", 0, 0},
+    {"below2", 0, 1},
+    {"below4", 0, 3},
+    {"axis", 0, 4},
+    {"one", 0, 1},
+    {"two", 0, 2},
+    {"three", 0, 3},
+    {"cg", 16, 16},
+    {.name = "ca", .least = 4, .most = 16, .is_power = true},
+    {.name = "columns", .least = 32, .most = 512, .is_power = true},
+    {.name = "alignment", .most = 1u << 23, .is_power = true},
+    {.name = "unit", .is_unit = true},
+    {.name = "fraction", .is_fraction = true},
+};
+
+constexpr Family families[] = {
+    {.name = "90a", .least = 1},
+    {.name = "100f", .least = 100},
+    {"only90a", {90}},
+    {"12xf", {120, 121}},
+    {"10xf", {100, 103}},
+    {.name = "100a", .numbers = {100, 103}, .is_specific = true},
+    {"tmem", {100, 103, 110}},
+    {.name = "tmem_a", .numbers = {100, 103, 110}, .is_specific = true},
+    {.name = "tmem_i8", .numbers = {100, 110}, .is_specific = true},
+    {"tmem_red", {103, 110}},
+};
 
 class Grammar {
 public:
@@ -129,23 +167,12 @@ private:
         Needs needs;
         const std::size_t at = text.find('@');
         const std::string_view target = text.substr(0, at);
-        constexpr std::pair<std::string_view, Needs::Family> named[] = {
-            {"old", Needs::Family::before_sync},
-            {"unrounded", Needs::Family::before_rounding},
-            {"90a", Needs::Family::suffixed},
-            {"only90a", Needs::Family::only_90a},
-            {"12xf", Needs::Family::suffixed_12x},
-            {"100f", Needs::Family::suffixed_100},
-            {"100a", Needs::Family::a_of_10x},
-            {"10xf", Needs::Family::suffixed_10x},
-            {"tmem", Needs::Family::tensor_memory},
-            {"tmem_a", Needs::Family::tensor_memory_a},
-            {"tmem_i8", Needs::Family::a_100_or_110},
-            {"tmem_red", Needs::Family::suffixed_103_or_110}};
-        for (const auto& [name, family] : named) {
-            if (name == target) needs.family = family;
-        }
-        if (needs.family == Needs::Family::none) {
+        if (target == "old") return {.target_below = 70, .version_below = 604};
+        if (target == "unrounded") return {.target_below = 20, .version_below = 302};
+        const auto* const family = std::ranges::find(families, target, &Family::name);
+        if (family != std::end(families)) {
+            needs.family = family;
+        } else {
             for (const char c : target)
                 needs.target = static_cast<std::uint16_t>(needs.target * 10 + (c - '0'));
         }
@@ -171,31 +198,13 @@ private:
         return true;
     }
 
-    static Limit limit_named(std::string_view name) {
-        constexpr std::pair<std::string_view, Limit> all[] = {
-            {"byte", Limit::byte},       {"barrier", Limit::barrier},
-            {"threads", Limit::threads}, {"event", Limit::event},
-            {"mask", Limit::mask},       {"line", Limit::line},
-            {"bulk", Limit::bulk},       {"registers", Limit::registers},
-            {"zero", Limit::zero},       {"ca", Limit::ca},
-            {"cg", Limit::cg},           {"fraction", Limit::fraction},
-            {"axis", Limit::axis},       {"one", Limit::one},
-            {"two", Limit::two},         {"three", Limit::three},
-            {"below2", Limit::below2},   {"below4", Limit::below4},
-            {"unit", Limit::unit},       {"alignment", Limit::alignment},
-            {"columns", Limit::columns}};
-        for (const auto& [word, limit] : all) {
-            if (word == name) return limit;
-        }
-        return Limit::none;
-    }
-
     static OperandForm operand(std::string_view text) {
         OperandForm made;
         made.is_optional = drop(text, '?');
         made.is_destination = drop(text, '=') || drop(text, '+');
         if (const std::size_t at = text.find('@'); at != text.npos) {
-            made.limit = limit_named(text.substr(at + 1));
+            const auto* const limit = std::ranges::find(limits, text.substr(at + 1), &Limit::name);
+            if (limit != std::end(limits)) made.limit = *limit;
             text = text.substr(0, at);
         }
         if (text == "_") return of(made, Want::sink);

@@ -40,11 +40,6 @@ std::string_view skip_block(Lexer& lexer) {
     return last;
 }
 
-/// Whether a variable's declaration is one of memory that each launch sizes.
-bool is_dynamic_shared(const Variable& variable) noexcept {
-    return variable.space == Space::shared && variable.is_extern();
-}
-
 /// The names that a module's code and its initial values refer to.
 std::unordered_set<std::string_view> used_names(const Module& module) {
     std::unordered_set<std::string_view> names;
@@ -237,8 +232,10 @@ void Link::check_uses() {
                 std::ranges::find(provided_functions, function->name) ==
                     std::end(provided_functions))
                 check(function->name);
+            // An external variable of shared memory is memory that each launch sizes.
             for (const Variable* const variable : piece.variables)
-                if (variable->is_extern() && !is_dynamic_shared(*variable)) check(variable->name);
+                if (variable->is_extern() && variable->space != Space::shared)
+                    check(variable->name);
         }
     }
 }

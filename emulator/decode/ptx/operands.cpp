@@ -31,58 +31,15 @@ bool register_fits(const Register& have, Type want, const OperandForm& form) {
     }
 }
 
-bool number_fits(const Operand& operand, Limit limit) {
+bool number_fits(const Operand& operand, const Limit& limit) {
     const std::uint64_t bits = operand.bits;
-    switch (limit) {
-        case Limit::none:
-            return true;
-        case Limit::byte:
-            return bits <= 255;
-        case Limit::barrier:
-        case Limit::event:
-            return bits <= 15;
-        case Limit::threads:
-            return bits % 32 == 0 && static_cast<std::int64_t>(bits) >= 0;
-        case Limit::mask:
-            return bits <= 0xffff;
-        case Limit::registers:
-            return bits >= 24 && bits <= 256 && bits % 8 == 0;
-        case Limit::line:
-            return bits == 128;
-        case Limit::bulk:
-            return bits % 16 == 0 && bits <= 1048560;
-        case Limit::zero:
-            return bits == 0;
-        case Limit::below2:
-            return bits < 2;
-        case Limit::below4:
-            return bits < 4;
-        case Limit::unit:
-            return bits == 1 || bits == ~std::uint64_t{0};
-        case Limit::columns:
-            return bits >= 32 && bits <= 512 && std::has_single_bit(bits);
-        case Limit::ca:
-            return bits == 4 || bits == 8 || bits == 16;
-        case Limit::cg:
-            return bits == 16;
-        case Limit::alignment:
-            return std::has_single_bit(bits) && bits <= 1u << 23;
-        case Limit::axis:
-            return bits <= 4;
-        case Limit::one:
-            return bits <= 1;
-        case Limit::two:
-            return bits <= 2;
-        case Limit::three:
-            return bits <= 3;
-        case Limit::fraction:
-            return false;  // Only real numbers; see real_fits().
-    }
-    return true;
+    if (limit.is_unit) return bits == 1 || bits == ~std::uint64_t{0};
+    return !limit.is_fraction && bits >= limit.least && bits <= limit.most &&
+           bits % limit.multiple == 0 && (!limit.is_power || std::has_single_bit(bits));
 }
 
-bool real_fits(const Operand& operand, Limit limit) {
-    if (limit != Limit::fraction) return true;
+bool real_fits(const Operand& operand, const Limit& limit) {
+    if (!limit.is_fraction) return true;
     const double value = operand.kind == OperandKind::real32
                              ? std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits))
                              : std::bit_cast<double>(operand.bits);
@@ -342,10 +299,6 @@ private:
         return value_fits(form, plain, form.type, false);
     }
 
-    [[nodiscard]] bool is_tensor_memory_load() const {
-        return reading_.name() == "tcgen05" && reading_.has("ld");
-    }
-
     bool value_fits(const OperandForm& form, const Operand& operand, Type type, bool in_list) {
         if (operand.address || operand.is_element || !operand.selector.empty()) return false;
         if (operand.pair != -1 && !form.has_second) return false;
@@ -366,7 +319,8 @@ private:
             }
             case OperandKind::sink:
                 return form.is_destination &&
-                       (form.may_discard || (in_list && !is_tensor_memory_load()));
+                       (form.may_discard ||
+                        (in_list && !(reading_.name() == "tcgen05" && reading_.has("ld"))));
             default:
                 return !form.is_destination && !form.is_register &&
                        constant_fits(form, operand, type);

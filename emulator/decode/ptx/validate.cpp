@@ -137,7 +137,8 @@ public:
             for (std::uint32_t k = 0; k < instruction.count; ++k) {
                 const Operand& operand = function.operands[instruction.first + k];
                 const Operand* wrong = wrong_in(function, operand);
-                if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
+                if (wrong != nullptr)
+                    return {instruction.line, "'" + std::string(wrong->name) + "' isn't declared."};
             }
             if (readings.front().name() == "call") {
                 std::string wrong_call = call_error(function, instruction, signatures_);
@@ -186,10 +187,6 @@ private:
             traits.results = operands.front().kind == OperandKind::list ? 1 : 0;
         }
         return traits;
-    }
-
-    static ParseError undeclared(std::string_view name, std::uint32_t line) {
-        return {line, "'" + std::string(name) + "' isn't declared."};
     }
 
     const Operand* wrong_in(const Function& function, const Operand& operand) const {
