@@ -97,17 +97,14 @@ void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& ima
     set_resident(b, b.operand(0));
 }
 
-bool is_fetched(Word type) noexcept {
-    return type == "f32" || type == "s32" || type == "u32";
-}
-
 // tex{.base|.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
 void fetch(Builder& b) {
     Opcode& opcode = b.opcode();
     const Word coordinates = opcode.take_last();
     const Word type = opcode.take(opcode.count() - 2);
     const GeometryRow* const geometry = opcode.take_row(geometries);
-    if (geometry == nullptr || !opcode.take("v4") || !is_fetched(type)) return b.refuse();
+    const bool is_fetched = type == "f32" || type == "s32" || type == "u32";
+    if (geometry == nullptr || !opcode.take("v4") || !is_fetched) return b.refuse();
     const bool is_whole = coordinates == "s32";
     const bool has_level = opcode.take("level");
     const bool has_slopes = opcode.take("grad");

@@ -66,8 +66,10 @@ void fill_metadata(Builder& b, exec::MatrixProduct& plan, u32 rows, u32 depth,
 
 void emit_product(Builder& b, exec::MatrixProduct& plan) {
     const Slot members = all_lanes_slot(b);
-    if (!fill_destinations(b, b.operand(0), plan.d) || !fill_sources(b, b.operand(1), plan.a) ||
-        !fill_sources(b, b.operand(2), plan.b) || !fill_sources(b, b.operand(3), plan.c))
+    if (!fill_fragment(b, b.operand(0), plan.d, true) ||
+        !fill_fragment(b, b.operand(1), plan.a, false) ||
+        !fill_fragment(b, b.operand(2), plan.b, false) ||
+        !fill_fragment(b, b.operand(3), plan.c, false))
         return;
     Op& op = b.emit(Operation::matrix_product,
                     {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, members});

@@ -83,19 +83,7 @@ Slot all_lanes_slot(Builder& b) {
     return b.constant(all_lanes, 4);
 }
 
-bool fill_sources(Builder& b, const ptx::Operand& operand, Fragment& fragment) {
-    const auto list = b.list(operand);
-    if (list.size() != fragment.slots.size()) {
-        b.refuse("with a fragment of the wrong size");
-        return false;
-    }
-    const char letter = fragment.element == Element::f64 ? 'd' : 'w';
-    for (std::size_t i = 0; i < list.size(); ++i)
-        fragment.slots[i] = b.source(list[i], letter);
-    return !b.refused();
-}
-
-bool fill_destinations(Builder& b, const ptx::Operand& operand, Fragment& fragment) {
+bool fill_fragment(Builder& b, const ptx::Operand& operand, Fragment& fragment, bool writes) {
     const auto list = b.list(operand);
     if (list.size() != fragment.slots.size()) {
         b.refuse("with a fragment of the wrong size");
@@ -103,10 +91,13 @@ bool fill_destinations(Builder& b, const ptx::Operand& operand, Fragment& fragme
     }
     const char letter = fragment.element == Element::f64 ? 'd' : 'w';
     for (std::size_t i = 0; i < list.size(); ++i) {
-        if (list[i].kind == ptx::OperandKind::sink) continue;
-        const Destination to = b.destination(list[i], letter);
-        if (to.reg != no_slot) b.refuse("with registers of another size");
-        fragment.slots[i] = to.slot;
+        if (!writes) {
+            fragment.slots[i] = b.source(list[i], letter);
+        } else if (list[i].kind != ptx::OperandKind::sink) {
+            const Destination to = b.destination(list[i], letter);
+            if (to.reg != no_slot) b.refuse("with registers of another size");
+            fragment.slots[i] = to.slot;
+        }
     }
     return !b.refused();
 }

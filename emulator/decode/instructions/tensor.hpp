@@ -25,8 +25,7 @@ std::vector<bool> take_layouts(Opcode& opcode);
 /// A mask of all lanes, the last operand of every op of a whole warp.
 Slot all_lanes_slot(Builder& b);
 /// Fills a fragment's slots from a list of registers; false after a refusal.
-bool fill_sources(Builder& b, const ptx::Operand& operand, exec::Fragment& fragment);
-bool fill_destinations(Builder& b, const ptx::Operand& operand, exec::Fragment& fragment);
+bool fill_fragment(Builder& b, const ptx::Operand& operand, exec::Fragment& fragment, bool writes);
 
 /// How the device adds products of elements of a type.
 [[nodiscard]] exec::Precision precision_of(Builder& b, exec::Element element, bool is_wgmma);

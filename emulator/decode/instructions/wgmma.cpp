@@ -48,14 +48,14 @@ void multiply(Builder& b) {
     plan.b_by_rows = next() == 1;
     Slot a_slot = no_slot;
     if (in_registers) {
-        if (!fill_sources(b, b.operand(1), product.a)) return;
+        if (!fill_fragment(b, b.operand(1), product.a, false)) return;
     } else {
         product.a.slots.clear();
         a_slot = b.source(b.operand(1), 'd');
     }
     const Slot b_slot = b.source(b.operand(2), 'd');
     const Slot members = all_lanes_slot(b);
-    if (!fill_destinations(b, b.operand(0), product.d)) return;
+    if (!fill_fragment(b, b.operand(0), product.d, true)) return;
     product.c.slots = product.d.slots;
     Op& op = b.emit_access(Operation::warpgroup_product,
                            {a_slot, b_slot, scale, no_slot, no_slot, no_slot, no_slot, members});

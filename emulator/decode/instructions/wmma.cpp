@@ -36,9 +36,7 @@ void move_fragment(Builder& b, bool stores) {
     move.length = move.by_columns ? move.fragment.rows : move.fragment.columns;
     const ptx::Operand& list = b.operand(stores ? 1 : 0);
     const ptx::Operand& place = b.operand(stores ? 0 : 1);
-    if (!(stores ? fill_sources(b, list, move.fragment)
-                 : fill_destinations(b, list, move.fragment)))
-        return;
+    if (!fill_fragment(b, list, move.fragment, !stores)) return;
     const LaneAddresses address = lane_addresses(b, place, shared);
     move.offset = address.offset;
     const u32 tight = *element == Element::b1 ? move.length * 32 : move.length;
