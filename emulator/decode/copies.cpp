@@ -59,11 +59,6 @@ bool is_argument(const ptx::Instruction& one) {
     return one.traits.action == ptx::Action::store && one.traits.space == ptx::Space::param;
 }
 
-/// Whether bytes become part of an argument or a result.
-bool passes_bytes(const ptx::Instruction& one) {
-    return is_argument(one) && one.reading->has("b8");
-}
-
 /// Registers whose values are only stored, or moved to such registers.
 std::vector<bool> only_stored(const FlowGraph& graph) {
     const ptx::Function& function = graph.function();
@@ -79,7 +74,7 @@ std::vector<bool> only_stored(const FlowGraph& graph) {
         if (is_copy(function, one)) continue;
         const auto operands = function.operands_of(one);
         // Arguments and results are passed with their padding, whose marks go no further.
-        if (is_store(one) || passes_bytes(one)) {
+        if (is_store(one) || (is_argument(one) && one.reading->has("b8"))) {
             mark(operands[0], used);
             mark(operands[1], stored);
             continue;

@@ -141,10 +141,6 @@ u32 integer_component(Component component, const u8* bytes, u32 k) noexcept {
     }
 }
 
-bool is_32_bit_integer(Component component) noexcept {
-    return component == Component::uint32 || component == Component::int32;
-}
-
 /// One level of an image, with the choice of a layer.
 class Reader {
 public:
@@ -152,7 +148,9 @@ public:
         : image_(image), level_(image.levels[level]), layer_(layer) {
         const bool is_real =
             image.component == Component::half || image.component == Component::single;
-        as_integers_ = !is_real && (image.sampler.integers || is_32_bit_integer(image.component));
+        as_integers_ =
+            !is_real && (image.sampler.integers || image.component == Component::uint32 ||
+                         image.component == Component::int32);
     }
 
     /// Whether texels are integers rather than real numbers.

@@ -73,12 +73,6 @@ void report_stuck(Launch& launch, const Block& block) {
     launch.fail(Fault::launch_timeout, text + ".");
 }
 
-/// Another block may have changed what a stuck one waits for.
-void wake_cluster(Cluster& cluster) {
-    for (u32 rank = 0; rank < cluster.count; ++rank)
-        cluster.blocks[rank]->stuck = false;
-}
-
 bool is_stuck(const Cluster& cluster) {
     return std::all_of(cluster.blocks.begin(), cluster.blocks.begin() + cluster.count,
                        [](const Block* one) { return one->stuck || one->live_threads == 0; });
@@ -254,7 +248,9 @@ void Worker::run_blocks(Launch& launch) {
         Block& block = *blocks[current];
         enter_block(launch, block);
         const Turn turn = run_block(context, block);
-        if (turn != Turn::stuck) wake_cluster(*block.cluster);
+        // Another block may have changed what a stuck one waits for.
+        for (u32 rank = 0; turn != Turn::stuck && rank < block.cluster->count; ++rank)
+            block.cluster->blocks[rank]->stuck = false;
         switch (turn) {
             case Turn::done:
                 check_tensor_memory(launch, block);

@@ -5,6 +5,8 @@
 #include "emulator/isa/operation.hpp"
 #include "emulator/isa/set.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <span>
 #include <string_view>
 
@@ -24,37 +26,16 @@ struct OpRow {
     [[nodiscard]] Operation operation() const noexcept;
 };
 
+/// Of 1, 2, 4, 8 and 16 bytes per lane.
+inline constexpr std::string_view size_letters = "bhwdq";
 /// The bytes per lane for a letter of OpRow::operands; 0 for a predicate.
 constexpr u32 bytes_of_letter(char letter) noexcept {
-    switch (letter) {
-        case 'b':
-            return 1;
-        case 'h':
-            return 2;
-        case 'w':
-            return 4;
-        case 'd':
-            return 8;
-        case 'q':
-            return 16;
-        default:
-            return 0;
-    }
+    const std::size_t at = size_letters.find(letter);
+    return at == size_letters.npos ? 0 : 1u << at;
 }
-/// The letter for 1, 2, 4, 8 or 16 bytes per lane.
 constexpr char letter_of_bytes(u32 bytes) noexcept {
-    switch (bytes) {
-        case 1:
-            return 'b';
-        case 2:
-            return 'h';
-        case 4:
-            return 'w';
-        case 8:
-            return 'd';
-        default:
-            return 'q';
-    }
+    return size_letters[std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(bytes)),
+                                              4)];
 }
 
 /// All rows, and the index of an operation's row.

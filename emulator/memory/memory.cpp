@@ -18,10 +18,6 @@ constexpr std::size_t gap = 256;
 /// Freed ranges of at least this many bytes return their pages to the system.
 constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
-std::size_t span_of(std::size_t bytes) {
-    return align_up(bytes + gap, Memory::alignment);
-}
-
 /// Whether only kernels and entry points write this memory, so that writes to it can be tracked.
 bool is_watched(MemoryKind kind) noexcept {
     return kind == MemoryKind::device || kind == MemoryKind::heap;
@@ -30,25 +26,11 @@ bool is_watched(MemoryKind kind) noexcept {
 }  // namespace
 
 std::string_view to_string(MemoryKind kind) noexcept {
-    switch (kind) {
-        case MemoryKind::device:
-            return "device";
-        case MemoryKind::pinned:
-            return "pinned host";
-        case MemoryKind::managed:
-            return "managed";
-        case MemoryKind::registered:
-            return "registered host";
-        case MemoryKind::module_data:
-            return "module";
-        case MemoryKind::heap:
-            return "kernel heap";
-        case MemoryKind::mapped:
-            return "mapped device";
-        case MemoryKind::imported:
-            return "imported device";
-    }
-    return "unknown";
+    // By MemoryKind.
+    static constexpr std::string_view names[] = {"device",          "pinned host",    "managed",
+                                                 "registered host", "module",         "kernel heap",
+                                                 "mapped device",   "imported device"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 bool is_apart(const Allocation& allocation) noexcept {
@@ -97,7 +79,7 @@ Memory::~Memory() {
 std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
                                int owner, std::uint64_t call) {
     if (bytes == 0 || bytes > reservation_) return 0;
-    const std::size_t span = span_of(bytes);
+    const std::size_t span = align_up(bytes + gap, Memory::alignment);
     const std::unique_lock lock(mutex_);
     std::uint64_t address = 0;
     if (holes_.lower_bound(span) == holes_.end() && top_ + span > reservation_) {

@@ -51,12 +51,6 @@ void Graph::remove(const GraphNode& node) {
     std::erase_if(nodes_, [&](const auto& other) { return other.get() == &node; });
 }
 
-std::size_t Graph::index_of(const GraphNode& node) const noexcept {
-    const auto found =
-        std::ranges::find_if(nodes_, [&](const auto& other) { return other.get() == &node; });
-    return static_cast<std::size_t>(found - nodes_.begin());
-}
-
 std::shared_ptr<Graph> Graph::clone() const {
     auto copy = std::make_shared<Graph>();
     std::map<const GraphNode*, GraphNode*> copies;

@@ -96,7 +96,6 @@ public:
     [[nodiscard]] const std::vector<std::shared_ptr<GraphNode>>& nodes() const noexcept {
         return nodes_;
     }
-    [[nodiscard]] std::size_t index_of(const GraphNode& node) const noexcept;
 
     /// A copy with nodes of its own and the same references to user objects.
     [[nodiscard]] std::shared_ptr<Graph> clone() const;

@@ -5,6 +5,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,33 +105,11 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
 }
 
 std::string_view name_of(Finding kind) noexcept {
-    switch (kind) {
-        case Finding::race:
-            return "race";
-        case Finding::benign_race:
-            return "benign-race";
-        case Finding::unwritten:
-            return "unwritten";
-        case Finding::member_masks:
-            return "member-masks";
-        case Finding::absent_lane:
-            return "absent-lane";
-        case Finding::divergent_barrier:
-            return "divergent-barrier";
-        case Finding::barrier_count:
-            return "barrier-count";
-        case Finding::mbarrier:
-            return "mbarrier";
-        case Finding::proxy_fence:
-            return "proxy-fence";
-        case Finding::product_wait:
-            return "wgmma-wait";
-        case Finding::product_fence:
-            return "wgmma-fence";
-        case Finding::count:
-            break;
-    }
-    return "";
+    static constexpr std::array<std::string_view, static_cast<std::size_t>(Finding::count)> names =
+        {"race",        "benign-race",       "unwritten",     "member-masks",
+         "absent-lane", "divergent-barrier", "barrier-count", "mbarrier",
+         "proxy-fence", "wgmma-wait",        "wgmma-fence"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace lode::emulator::exec

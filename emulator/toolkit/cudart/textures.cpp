@@ -70,11 +70,25 @@ cudaResourceDesc runtime_resource(const CUDA_RESOURCE_DESC& resource) noexcept {
     return found;
 }
 
+/// What both descriptions have under the same names.
+template <class To>
+To common_texture(const auto& texture) noexcept {
+    To found{};
+    for (std::size_t i = 0; i < 3; ++i)
+        found.addressMode[i] = static_cast<std::remove_reference_t<decltype(found.addressMode[0])>>(
+            texture.addressMode[i]);
+    found.filterMode = static_cast<decltype(found.filterMode)>(texture.filterMode);
+    found.maxAnisotropy = texture.maxAnisotropy;
+    found.mipmapFilterMode = static_cast<decltype(found.filterMode)>(texture.mipmapFilterMode);
+    found.mipmapLevelBias = texture.mipmapLevelBias;
+    found.minMipmapLevelClamp = texture.minMipmapLevelClamp;
+    found.maxMipmapLevelClamp = texture.maxMipmapLevelClamp;
+    std::ranges::copy(texture.borderColor, found.borderColor);
+    return found;
+}
+
 CUDA_TEXTURE_DESC native_texture(const cudaTextureDesc& texture, bool is_float) noexcept {
-    CUDA_TEXTURE_DESC found{};
-    for (std::size_t i = 0; i < std::size(texture.addressMode); ++i)
-        found.addressMode[i] = static_cast<CUaddress_mode>(texture.addressMode[i]);
-    found.filterMode = static_cast<CUfilter_mode>(texture.filterMode);
+    auto found = common_texture<CUDA_TEXTURE_DESC>(texture);
     // Floats are read as they are; the driver knows only integers that are read as integers.
     if (texture.readMode == cudaReadModeElementType && !is_float)
         found.flags |= CU_TRSF_READ_AS_INTEGER;
@@ -83,33 +97,18 @@ CUDA_TEXTURE_DESC native_texture(const cudaTextureDesc& texture, bool is_float) 
     if (texture.disableTrilinearOptimization != 0)
         found.flags |= CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
     if (texture.seamlessCubemap != 0) found.flags |= CU_TRSF_SEAMLESS_CUBEMAP;
-    found.maxAnisotropy = texture.maxAnisotropy;
-    found.mipmapFilterMode = static_cast<CUfilter_mode>(texture.mipmapFilterMode);
-    found.mipmapLevelBias = texture.mipmapLevelBias;
-    found.minMipmapLevelClamp = texture.minMipmapLevelClamp;
-    found.maxMipmapLevelClamp = texture.maxMipmapLevelClamp;
-    std::ranges::copy(texture.borderColor, found.borderColor);
     return found;
 }
 
 cudaTextureDesc runtime_texture(const CUDA_TEXTURE_DESC& texture) noexcept {
-    cudaTextureDesc found{};
-    for (std::size_t i = 0; i < std::size(found.addressMode); ++i)
-        found.addressMode[i] = static_cast<cudaTextureAddressMode>(texture.addressMode[i]);
+    auto found = common_texture<cudaTextureDesc>(texture);
     const auto has = [&](unsigned flag) { return (texture.flags & flag) != 0 ? 1 : 0; };
-    found.filterMode = static_cast<cudaTextureFilterMode>(texture.filterMode);
     found.readMode =
         has(CU_TRSF_READ_AS_INTEGER) != 0 ? cudaReadModeElementType : cudaReadModeNormalizedFloat;
     found.normalizedCoords = has(CU_TRSF_NORMALIZED_COORDINATES);
     found.sRGB = has(CU_TRSF_SRGB);
     found.disableTrilinearOptimization = has(CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION);
     found.seamlessCubemap = has(CU_TRSF_SEAMLESS_CUBEMAP);
-    found.maxAnisotropy = texture.maxAnisotropy;
-    found.mipmapFilterMode = static_cast<cudaTextureFilterMode>(texture.mipmapFilterMode);
-    found.mipmapLevelBias = texture.mipmapLevelBias;
-    found.minMipmapLevelClamp = texture.minMipmapLevelClamp;
-    found.maxMipmapLevelClamp = texture.maxMipmapLevelClamp;
-    std::ranges::copy(texture.borderColor, found.borderColor);
     return found;
 }
 

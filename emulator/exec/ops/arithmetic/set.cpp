@@ -19,38 +19,30 @@ bool is_nan(auto a) {
 
 template <class T>
 bool holds(T a, T b, Comparison comparison) {
-    const bool unordered = is_nan(a) || is_nan(b);
+    if (is_nan(a) || is_nan(b))
+        return comparison >= Comparison::equ && comparison != Comparison::num;
     switch (comparison) {
         case Comparison::eq:
+        case Comparison::equ:
             return a == b;
         case Comparison::ne:
-            return !unordered && a != b;
+        case Comparison::neu:
+            return a != b;
         case Comparison::lt:
+        case Comparison::ltu:
             return a < b;
         case Comparison::le:
+        case Comparison::leu:
             return a <= b;
         case Comparison::gt:
+        case Comparison::gtu:
             return a > b;
         case Comparison::ge:
-            return a >= b;
-        case Comparison::equ:
-            return unordered || a == b;
-        case Comparison::neu:
-            return unordered || a != b;
-        case Comparison::ltu:
-            return unordered || a < b;
-        case Comparison::leu:
-            return unordered || a <= b;
-        case Comparison::gtu:
-            return unordered || a > b;
         case Comparison::geu:
-            return unordered || a >= b;
-        case Comparison::num:
-            return !unordered;
-        case Comparison::nan:
-            return unordered;
+            return a >= b;
+        default:
+            return comparison == Comparison::num;
     }
-    return false;
 }
 
 struct AsIs {

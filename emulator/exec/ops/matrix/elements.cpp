@@ -4,28 +4,19 @@ namespace lode::emulator::exec {
 
 bool split_elements(Element element, const u32* raw, std::size_t count, i32 zero, f32* significands,
                     i32* exponents) noexcept {
-    switch (element) {
-        case Element::f16:
-            return split<f16_number>(raw, count, zero, significands, exponents);
-        case Element::bf16:
-            return split<bf16_number>(raw, count, zero, significands, exponents);
-        case Element::tf32:
-            return split<tf32_number>(raw, count, zero, significands, exponents);
-        case Element::f32:
-            return split<f32_number>(raw, count, zero, significands, exponents);
-        case Element::e4m3:
-            return split<e4m3_number>(raw, count, zero, significands, exponents);
-        case Element::e5m2:
-            return split<e5m2_number>(raw, count, zero, significands, exponents);
-        case Element::e2m3:
-            return split<e2m3_number>(raw, count, zero, significands, exponents);
-        case Element::e3m2:
-            return split<e3m2_number>(raw, count, zero, significands, exponents);
-        case Element::e2m1:
-            return split<e2m1_number>(raw, count, zero, significands, exponents);
-        default:
-            return split<e2m1_x2_number>(raw, count, zero, significands, exponents);
-    }
+    // By Element; doubles aren't split.
+    static constexpr decltype(&split<f16_number>) functions[] = {&split<f16_number>,
+                                                                 &split<bf16_number>,
+                                                                 &split<tf32_number>,
+                                                                 &split<f32_number>,
+                                                                 nullptr,
+                                                                 &split<e4m3_number>,
+                                                                 &split<e5m2_number>,
+                                                                 &split<e2m3_number>,
+                                                                 &split<e3m2_number>,
+                                                                 &split<e2m1_number>,
+                                                                 &split<e2m1_x2_number>};
+    return functions[static_cast<u32>(element)](raw, count, zero, significands, exponents);
 }
 
 void widen_integers(Element element, const u32* raw, std::size_t count, i32* values) noexcept {

@@ -87,11 +87,6 @@ void convert_to_halves(Element element, u32* raw, std::size_t count) noexcept {
         raw[i] = real_to_half(widened(raw[i], format));
 }
 
-void convert_to_floats(u32* raw, std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i)
-        raw[i] = bits_of(half_to_real(static_cast<u16>(raw[i])));
-}
-
 /// The scales in the registers of lanes: of rows 8 apart in two neighbours, of a column in one.
 ScaleTable scales_of(const WarpContext& c, const BlockScales& from) noexcept {
     ScaleTable scales;
@@ -152,7 +147,8 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
         types.a = b_element = Element::f16;
     }
     if (types.c == Element::f16 && types.d == Element::f32) {
-        convert_to_floats(summand, plan.c.count());
+        for (std::size_t i = 0; i < plan.c.count(); ++i)
+            summand[i] = bits_of(half_to_real(static_cast<u16>(summand[i])));
         types.c = Element::f32;
     }
     // A float summand gives floats, which are rounded at the end.

@@ -5,6 +5,9 @@
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/half.hpp"
 
+#include <array>
+#include <utility>
+
 namespace lode::emulator::exec {
 
 namespace {
@@ -305,59 +308,25 @@ void combine_range(AtomicOp what, u8* to, const u8* from, u32 bytes, bool own) {
     }
 }
 
+/// Calls f with an index_sequence of all types, for a table.
+constexpr auto of_all_types(auto f) {
+    return f(std::make_index_sequence<static_cast<std::size_t>(AtomicType::b128) + 1>());
+}
+
 }  // namespace
 
 void combine_elements(AtomicType type, AtomicOp what, u8* to, const u8* from, u32 bytes, bool own) {
-    switch (type) {
-        case AtomicType::u32:
-            return combine_range<AtomicType::u32>(what, to, from, bytes, own);
-        case AtomicType::s32:
-            return combine_range<AtomicType::s32>(what, to, from, bytes, own);
-        case AtomicType::u64:
-            return combine_range<AtomicType::u64>(what, to, from, bytes, own);
-        case AtomicType::s64:
-            return combine_range<AtomicType::s64>(what, to, from, bytes, own);
-        case AtomicType::f16:
-            return combine_range<AtomicType::f16>(what, to, from, bytes, own);
-        case AtomicType::bf16:
-            return combine_range<AtomicType::bf16>(what, to, from, bytes, own);
-        case AtomicType::f32:
-            return combine_range<AtomicType::f32>(what, to, from, bytes, own);
-        case AtomicType::f64:
-            return combine_range<AtomicType::f64>(what, to, from, bytes, own);
-        default:  // No bulk reduction has another type.
-            return;
-    }
+    static constexpr auto functions = of_all_types([]<std::size_t... k>(std::index_sequence<k...>) {
+        return std::array{&combine_range<static_cast<AtomicType>(k)>...};
+    });
+    functions[static_cast<u32>(type)](what, to, from, bytes, own);
 }
 
 Handler atomic_handler(AtomicType type) noexcept {
-    switch (type) {
-        case AtomicType::u16:
-            return &atomic<AtomicType::u16>;
-        case AtomicType::u32:
-            return &atomic<AtomicType::u32>;
-        case AtomicType::s32:
-            return &atomic<AtomicType::s32>;
-        case AtomicType::u64:
-            return &atomic<AtomicType::u64>;
-        case AtomicType::s64:
-            return &atomic<AtomicType::s64>;
-        case AtomicType::f16:
-            return &atomic<AtomicType::f16>;
-        case AtomicType::bf16:
-            return &atomic<AtomicType::bf16>;
-        case AtomicType::f16x2:
-            return &atomic<AtomicType::f16x2>;
-        case AtomicType::bf16x2:
-            return &atomic<AtomicType::bf16x2>;
-        case AtomicType::f32:
-            return &atomic<AtomicType::f32>;
-        case AtomicType::f64:
-            return &atomic<AtomicType::f64>;
-        case AtomicType::b128:
-            return &atomic<AtomicType::b128>;
-    }
-    return nullptr;
+    static constexpr auto handlers = of_all_types([]<std::size_t... k>(std::index_sequence<k...>) {
+        return std::array<Handler, sizeof...(k)>{&atomic<static_cast<AtomicType>(k)>...};
+    });
+    return handlers[static_cast<u32>(type)];
 }
 
 }  // namespace lode::emulator::exec

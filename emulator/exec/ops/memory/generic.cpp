@@ -9,11 +9,6 @@ namespace lode::emulator::exec {
 
 namespace {
 
-const Op* wrong_window(WarpContext& c, const Op* op, u64 address) {
-    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::invalid_address_space,
-                 describe_bad_window(address));
-}
-
 /// A local address of another thread means something else here.
 [[gnu::noinline]] const Op* foreign_local(WarpContext& c, const Op* op, u32 lane, u32 owner,
                                           const MemoryAccess& access) {
@@ -73,7 +68,9 @@ const Op* run_by_window(WarpContext& c, const Op* op, const Windows& windows) {
         }
         const bool is_known = window < std::size(windows.handlers);
         const Handler run = is_known ? windows.handlers[window] : nullptr;
-        next = run != nullptr ? run(c, op) : wrong_window(c, op, first);
+        next = run != nullptr ? run(c, op)
+                              : raise(c, op, static_cast<u32>(std::countr_zero(c.mask)),
+                                      Fault::invalid_address_space, describe_bad_window(first));
     }
     c.mask = whole;
     return next;

@@ -75,34 +75,26 @@ std::optional<AtomicType> reduction_type(TensorElement element, AtomicOp what) n
         what == AtomicOp::bit_and || what == AtomicOp::bit_or || what == AtomicOp::bit_xor;
     const bool counts = what == AtomicOp::inc || what == AtomicOp::dec;
     const bool extreme = what == AtomicOp::min || what == AtomicOp::max;
-    switch (element) {
-        case TensorElement::uint32:
-            return AtomicType::u32;
-        case TensorElement::int32:
-            if (counts) return std::nullopt;
-            return AtomicType::s32;
-        case TensorElement::uint64:
-            if (counts) return std::nullopt;
-            return AtomicType::u64;
-        case TensorElement::int64:
-            if (counts || what == AtomicOp::add) return std::nullopt;
-            return AtomicType::s64;
-        case TensorElement::float16:
-            if (bits || counts) return std::nullopt;
-            return AtomicType::f16;
-        case TensorElement::bfloat16:
-            if (bits || counts) return std::nullopt;
-            return AtomicType::bf16;
-        case TensorElement::float32:
-        case TensorElement::float32_ftz:
-            if (bits || counts || extreme) return std::nullopt;
-            return AtomicType::f32;
-        case TensorElement::float64:
-            if (bits || counts || extreme) return std::nullopt;
-            return AtomicType::f64;
-        default:
-            return std::nullopt;
-    }
+    struct Row {
+        TensorElement element;
+        AtomicType type;
+        bool has_counts, has_bits, has_extremes, has_sums;
+    };
+    static constexpr Row rows[] = {
+        {TensorElement::uint32, AtomicType::u32, true, true, true, true},
+        {TensorElement::int32, AtomicType::s32, false, true, true, true},
+        {TensorElement::uint64, AtomicType::u64, false, true, true, true},
+        {TensorElement::int64, AtomicType::s64, false, true, true, false},
+        {TensorElement::float16, AtomicType::f16, false, false, true, true},
+        {TensorElement::bfloat16, AtomicType::bf16, false, false, true, true},
+        {TensorElement::float32, AtomicType::f32, false, false, false, true},
+        {TensorElement::float32_ftz, AtomicType::f32, false, false, false, true},
+        {TensorElement::float64, AtomicType::f64, false, false, false, true}};
+    const auto* const row = std::ranges::find(rows, element, &Row::element);
+    if (row == std::end(rows) || (counts && !row->has_counts) || (bits && !row->has_bits) ||
+        (extreme && !row->has_extremes) || (what == AtomicOp::add && !row->has_sums))
+        return std::nullopt;
+    return row->type;
 }
 
 /// One lane's copy: rows of elements along axis 0, one after the other in shared memory.
