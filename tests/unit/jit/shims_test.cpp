@@ -24,12 +24,12 @@ using lode::test::sm;
 namespace {
 
 /// A use of a header: declarations, and statements for a kernel with a parameter `int* out`.
-struct Use {
+struct HeaderUse {
     std::string declarations;
     std::string statements;
 };
 
-const std::map<std::string, Use> uses = {
+const std::map<std::string, HeaderUse> uses = {
     {"assert.h", {"", "assert(out != nullptr);"}},
     {"cassert", {"", "assert(out != nullptr);"}},
     {"float.h", {"static_assert(FLT_MAX > 3.4e38f && DBL_DIG == 15);", "*out = FLT_MANT_DIG;"}},

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+constexpr std::string_view sm_90_head = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /// Kernels with an error each. A line that begins with '#' becomes a .loc, or isn't there.
 constexpr std::string_view code = R"(
@@ -140,7 +140,7 @@ LOOP:
 
 std::string made(bool has_lines, std::string_view text = code, std::string_view file = "made.cu") {
     std::istringstream lines{std::string(text)};
-    std::string result(head);
+    std::string result(sm_90_head);
     for (std::string line; std::getline(lines, line);) {
         const auto mark = line.find('#');
         if (mark == line.npos) result += line + '\n';

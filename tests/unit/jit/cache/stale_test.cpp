@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const Arch sm_90 = *Arch::parse("sm_90");
+const Arch stale_arch = *Arch::parse("sm_90");
 
 /// A kernel that stores V, which `head` defines.
 std::string kernel(const std::string& head) {
@@ -48,7 +48,7 @@ public:
         CacheOptions cache;
         cache.folder = scratch / "cache";
         cache.mode = mode;
-        return CachedCompiler({}, cache).compile(source, sm_90, options);
+        return CachedCompiler({}, cache).compile(source, stale_arch, options);
     }
     CachedImage compile(const Source& source, const CompileOptions& options = {}) const {
         auto answer = ask(source, options);
@@ -144,17 +144,17 @@ void swap_while_compiling(const char* folder, const std::function<void(const Scr
         CacheOptions cache;
         cache.folder = stale.scratch / "cache";
         const CachedCompiler compiler({}, cache);
-        REQUIRE(compiler.compile(stale.file("a.cu"), sm_90, other));
+        REQUIRE(compiler.compile(stale.file("a.cu"), stale_arch, other));
         const auto start = std::chrono::steady_clock::now();
         other.definitions = {{"WARM", "2"}};
-        REQUIRE(compiler.compile(stale.file("a.cu"), sm_90, other));
+        REQUIRE(compiler.compile(stale.file("a.cu"), stale_arch, other));
         const double takes = seconds_since(start);
 
         std::thread swapper([&] {
             std::this_thread::sleep_for(std::chrono::duration<double>(takes * eighth / 9));
             swap(stale.scratch);
         });
-        const auto during = compiler.compile(stale.file("a.cu"), sm_90, options);
+        const auto during = compiler.compile(stale.file("a.cu"), stale_arch, options);
         swapper.join();
         // Between the two renames of a swap the folder doesn't exist, and the compilation may fail.
         if (during) CHECK(Stale::value_of(*during->image) != -1);
@@ -271,7 +271,7 @@ TEST_CASE("stale: __FILE__ is the file's own path, even across a joined line or 
         const auto second = stale.compile(stale.file("p2/a.cu"));
         CHECK(first.image->cubin != second.image->cubin);
         CHECK(second.image->cubin ==
-              unwrap(Compiler().compile(stale.file("p2/a.cu"), sm_90)).cubin);
+              unwrap(Compiler().compile(stale.file("p2/a.cu"), stale_arch)).cubin);
     }
 }
 
@@ -285,7 +285,7 @@ TEST_CASE("stale: NVRTC_APPEND_FLAGS that is set between two compilations") {
         const Variable flags("NVRTC_APPEND_FLAGS", "-DV=70002");
         const auto answer = stale.compile(source);
         CHECK(answer.report.tier == "");
-        CHECK(answer.image->ptx == unwrap(Compiler().compile(source, sm_90)).ptx);
+        CHECK(answer.image->ptx == unwrap(Compiler().compile(source, stale_arch)).ptx);
     }
     CHECK(stale.compile(source).report.tier == "disk");
 }
@@ -308,7 +308,7 @@ TEST_CASE("stale: a file of ptxas options that is edited") {
     if (!first) return;  // NVRTC doesn't pass the option on: nothing can be stale.
     stale.scratch.write("options", "--maxrregcount=96\n");
     const auto second = stale.compile(source, options);
-    const auto judged = unwrap(Compiler().compile(source, sm_90, options));
+    const auto judged = unwrap(Compiler().compile(source, stale_arch, options));
     CHECK(second.image->cubin == judged.cubin);
 }
 
@@ -379,7 +379,7 @@ TEST_CASE("stale: a process that is ended while it compiles leaves nothing in TM
             for (int i = 0;; ++i) {
                 CompileOptions options;
                 options.definitions = {{"ROUND", std::to_string(i)}};
-                if (!compiler.compile(stale.file("a.cu"), sm_90, options)) ::_exit(9);
+                if (!compiler.compile(stale.file("a.cu"), stale_arch, options)) ::_exit(9);
                 if (i == 0) fs::create_directory(stale.scratch / "runs");
             }
         }
