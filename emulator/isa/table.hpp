@@ -26,7 +26,7 @@ struct OpRow {
     [[nodiscard]] Operation operation() const noexcept;
 };
 
-/// Of 1, 2, 4, 8 and 16 bytes per lane.
+/// The letters of 1, 2, 4, 8 and 16 bytes per lane.
 inline constexpr std::string_view size_letters = "bhwdq";
 /// The bytes per lane for a letter of OpRow::operands; 0 for a predicate.
 constexpr u32 bytes_of_letter(char letter) noexcept {
