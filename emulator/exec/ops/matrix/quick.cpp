@@ -185,7 +185,7 @@ template <std::size_t depth, int k>
     const Ints products = largest_exponents<depth, k>(factors, row);
     const Ints top = larger(larger(products, biased - 127), Ints{} + least_top);
     const Ints up = 127 + fraction_bits - top;
-    const Reals scale = std::bit_cast<Reals>(up << 23);
+    const auto scale = std::bit_cast<Reals>(up << 23);
     const Ints first =
         sum_of_products(factors, row, k, scale) + __builtin_convertvector(c * scale, Ints);
     Wides low = low_doubles(first);

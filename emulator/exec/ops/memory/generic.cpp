@@ -14,12 +14,12 @@ namespace {
                                           const MemoryAccess& access) {
     const Dim3 shape = c.launch->shape.block;
     const u32 thread = owner - 1;
-    return raise(
-        c, op, lane, Fault::illegal_address,
-        fmt::format("{} {} of local memory at the address of a variable of thread "
-                    "({},{},{}); each thread has its own local memory",
-                    access.stores ? "writes" : "reads", bytes_text(access.bytes * access.parts),
-                    thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y));
+    return raise(c, op, lane, Fault::illegal_address,
+                 fmt::format("{} {} of local memory at the address of a variable of thread "
+                             "({},{},{}); each thread has its own local memory",
+                             access.stores ? "writes" : "reads",
+                             bytes_text(u64{access.bytes} * access.parts), thread % shape.x,
+                             thread / shape.x % shape.y, thread / shape.x / shape.y));
 }
 
 /// The first lane with a local address of another thread; `lanes` if there is none.
