@@ -231,7 +231,7 @@ private:
                                                                {"mask", Want::mask},
                                                                {"whole", Want::whole}};
         for (const auto& [word, want] : parts) {
-            if (text.find(word) == text.npos) continue;
+            if (!text.substr(text.starts_with('~') ? 1 : 0).starts_with(word)) continue;
             made.type = {Class::unsigned_integer, 4};
             made.is_template = drop(text, '~');
             if (text != word) made.count = static_cast<std::uint8_t>(text.back() - '0');
