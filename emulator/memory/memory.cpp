@@ -30,6 +30,7 @@ std::string_view to_string(MemoryKind kind) noexcept {
     static constexpr std::string_view names[] = {"device",          "pinned host",    "managed",
                                                  "registered host", "module",         "kernel heap",
                                                  "mapped device",   "imported device"};
+    static_assert(std::size(names) == static_cast<std::size_t>(MemoryKind::imported) + 1);
     return names[static_cast<std::size_t>(kind)];
 }
 

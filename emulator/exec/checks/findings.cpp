@@ -105,10 +105,11 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
 }
 
 std::string_view name_of(Finding kind) noexcept {
-    static constexpr std::array<std::string_view, static_cast<std::size_t>(Finding::count)> names =
-        {"race",        "benign-race",       "unwritten",     "member-masks",
-         "absent-lane", "divergent-barrier", "barrier-count", "mbarrier",
-         "proxy-fence", "wgmma-wait",        "wgmma-fence"};
+    static constexpr std::string_view names[] = {
+        "race",        "benign-race",       "unwritten",     "member-masks",
+        "absent-lane", "divergent-barrier", "barrier-count", "mbarrier",
+        "proxy-fence", "wgmma-wait",        "wgmma-fence"};
+    static_assert(std::size(names) == static_cast<std::size_t>(Finding::count));
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -4,7 +4,7 @@ namespace lode::emulator::exec {
 
 bool split_elements(Element element, const u32* raw, std::size_t count, i32 zero, f32* significands,
                     i32* exponents) noexcept {
-    // By Element; doubles aren't split.
+    // By Element; doubles and integers aren't split.
     static constexpr decltype(&split<f16_number>) functions[] = {&split<f16_number>,
                                                                  &split<bf16_number>,
                                                                  &split<tf32_number>,
@@ -16,6 +16,7 @@ bool split_elements(Element element, const u32* raw, std::size_t count, i32 zero
                                                                  &split<e3m2_number>,
                                                                  &split<e2m1_number>,
                                                                  &split<e2m1_x2_number>};
+    static_assert(std::size(functions) == static_cast<std::size_t>(Element::s8));
     return functions[static_cast<u32>(element)](raw, count, zero, significands, exponents);
 }
 
