@@ -82,6 +82,29 @@ std::optional<std::string> demangled(std::string_view symbol) {
     return std::string(text.get());
 }
 
+std::vector<std::string> parameter_types(std::string_view symbol) {
+    std::vector<std::string> types;
+    const std::string name = bare(demangled(symbol).value_or(""));
+    const std::size_t begin = name_end(name) + 1;
+    const std::size_t end = name.rfind(')');
+    if (begin >= name.size() || end <= begin || end == std::string::npos) return types;
+    int depth = 0;
+    std::size_t start = begin;
+    for (std::size_t i = begin; i <= end; ++i) {
+        constexpr std::string_view opening = "<([{";
+        constexpr std::string_view closing = ">)]}";
+        if (depth == 0 && (name[i] == ',' || i == end)) {
+            types.emplace_back(trimmed(std::string_view(name).substr(start, i - start)));
+            start = i + 1;
+        } else if (opening.find(name[i]) != std::string_view::npos) {
+            ++depth;
+        } else if (closing.find(name[i]) != std::string_view::npos) {
+            --depth;
+        }
+    }
+    return types;
+}
+
 std::string readable_name(std::string_view symbol) {
     const auto text = demangled(symbol);
     if (!text) return std::string(symbol);

@@ -15,8 +15,11 @@ namespace LODE_NAMESPACE {
 /// Demangles a symbol: "void ns::scale<float>(float*, int)"; nullopt for other names.
 std::optional<std::string> demangled(std::string_view symbol);
 
-/// The same without return type and parameters: "ns::scale<float>". An unmangled symbol is returned
-/// unchanged.
+/// The types of a mangled function's parameters: {"float*", "int"}; empty for other names.
+std::vector<std::string> parameter_types(std::string_view symbol);
+
+/// demangled() without return type and parameters: "ns::scale<float>". An unmangled symbol is
+/// returned unchanged.
 std::string readable_name(std::string_view symbol);
 
 /// The text with the C++ name after each mangled symbol: "'_Z1kPf' (k(float*))".

@@ -1,11 +1,15 @@
 // Compares a C++ signature with the parameters of a compiled kernel.
 #include "base/align_up.hpp"
+#include "base/cxx_names.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <lode/jit/target.hpp>
+
+#include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -34,19 +38,51 @@ std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
     return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
 }
 
+/// What a parameter of this C++ type points to: "float const*" to f32.
+PointeeShape pointee_of(std::string_view type) {
+    if (!type.ends_with('*')) return {};
+    type.remove_suffix(1);
+    for (const std::string_view qualifier : {" volatile", " const"}) {
+        if (type.ends_with(qualifier)) type.remove_suffix(qualifier.size());
+    }
+    struct Number {
+        std::string_view name;
+        PointeeShape shape;
+    };
+    static constexpr Number numbers[] = {
+        {"float", {Kind::floating_point, sizeof(float)}},
+        {"double", {Kind::floating_point, sizeof(double)}},
+        {"short", {Kind::integer, sizeof(short)}},
+        {"unsigned short", {Kind::integer, sizeof(short)}},
+        {"int", {Kind::integer, sizeof(int)}},
+        {"unsigned int", {Kind::integer, sizeof(int)}},
+        {"long", {Kind::integer, sizeof(long)}},
+        {"unsigned long", {Kind::integer, sizeof(long)}},
+        {"long long", {Kind::integer, sizeof(long long)}},
+        {"unsigned long long", {Kind::integer, sizeof(long long)}},
+    };
+    const auto* const found = std::ranges::find(numbers, type, &Number::name);
+    return found == std::end(numbers) ? PointeeShape() : found->shape;
+}
+
 /// The kernel's side: sizes and offsets from the loaded kernel, kinds as far as the PTX states
-/// them.
+/// them, and what pointers point to as far as a mangled symbol does.
 class CompiledSide {
 public:
     explicit CompiledSide(const KernelState& kernel) : kernel_(kernel) {
         const auto* signature = kernel.library->image->signature_of(kernel.symbol);
         if (signature != nullptr && signature->parameters.size() == kernel.parameters.size())
             from_ptx_ = signature;
+        types_ = parameter_types(kernel.symbol);
+        if (types_.size() != kernel.parameters.size()) types_.clear();
     }
 
     [[nodiscard]] const std::vector<ParameterSlot>& slots() const { return kernel_.parameters; }
     [[nodiscard]] Kind kind(std::size_t index) const {
         return from_ptx_ == nullptr ? Kind::unknown : from_ptx_->parameters[index].kind;
+    }
+    [[nodiscard]] PointeeShape pointee(std::size_t index) const {
+        return types_.empty() ? PointeeShape() : pointee_of(types_[index]);
     }
     [[nodiscard]] std::string describe_one(std::size_t index) const {
         return describe(kind(index), slots()[index].size, true);
@@ -61,6 +97,7 @@ public:
 private:
     const KernelState& kernel_;
     const KernelSignature* from_ptx_ = nullptr;
+    std::vector<std::string> types_;  ///< Empty if unknown.
 };
 
 std::string describe_all(std::span<const ParameterShape> parameters) {
@@ -88,6 +125,12 @@ std::string first_difference(const CompiledSide& compiled,
         if (cpp.size != slots[i].size || kinds_clash(compiled.kind(i), cpp.kind)) {
             return fmt::format("parameter {} is {} in the kernel and {} in C++", i,
                                compiled.describe_one(i), describe(cpp.kind, cpp.size, false));
+        }
+        if (const auto pointee = compiled.pointee(i);
+            pointee != cpp.pointee && pointee != PointeeShape() && cpp.pointee != PointeeShape()) {
+            return fmt::format("parameter {} points to {} in the kernel and to {} in C++", i,
+                               describe(pointee.kind, pointee.size, false),
+                               describe(cpp.pointee.kind, cpp.pointee.size, false));
         }
         if (offset != slots[i].offset) {
             return fmt::format(

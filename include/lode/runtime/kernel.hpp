@@ -47,11 +47,19 @@ struct Occupancy {
 namespace detail {
 struct KernelState;
 
+/// The numbers that a pointer points to; unknown for bytes and for what isn't a number.
+struct PointeeShape {
+    KernelParameter::Kind kind = KernelParameter::Kind::unknown;
+    std::size_t size = 0;
+    friend bool operator==(const PointeeShape&, const PointeeShape&) = default;
+};
+
 /// A C++ parameter type as the verifier sees it.
 struct ParameterShape {
     std::size_t size;
     std::size_t align;
     KernelParameter::Kind kind;
+    PointeeShape pointee = {};
 };
 
 /// Compares a C++ signature with the loaded kernel; signature_mismatch names the first difference.
@@ -97,6 +105,15 @@ constexpr KernelParameter::Kind parameter_kind() {
     if (std::is_floating_point_v<T>) return KernelParameter::Kind::floating_point;
     if (std::is_integral_v<T> || std::is_enum_v<T>) return KernelParameter::Kind::integer;
     return KernelParameter::Kind::aggregate;
+}
+
+template <class T>
+constexpr PointeeShape pointee_shape() {
+    using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
+    if constexpr (std::is_pointer_v<T> && std::is_arithmetic_v<Pointee>) {
+        if (sizeof(Pointee) > 1) return {parameter_kind<Pointee>(), sizeof(Pointee)};
+    }
+    return {};
 }
 
 /// Refuses types that can't be kernel parameters at compile time (Programming Guide E.2.10.3/4).
@@ -299,7 +316,8 @@ public:
     [[nodiscard]] static Result<Kernel> from_untyped(UntypedKernel untyped) {
         constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
             detail::ParameterShape{sizeof(Parameters), alignof(Parameters),
-                                   detail::parameter_kind<Parameters>()}...};
+                                   detail::parameter_kind<Parameters>(),
+                                   detail::pointee_shape<Parameters>()}...};
         return detail::verify_signature(untyped.state(), shapes).map([&] {
             return Kernel(std::move(untyped));
         });

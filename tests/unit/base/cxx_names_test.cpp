@@ -27,6 +27,16 @@ Names named(std::string_view wanted, const Names& symbols) {
 
 }  // namespace
 
+TEST_CASE("C++ names: a symbol gives the types of its parameters") {
+    using Types = std::vector<std::string>;
+    CHECK(lode::parameter_types("_Z5scaleIfLi3EEvPT_") == Types{"float*"});
+    CHECK(lode::parameter_types("_Z1kPKfPmi") == Types{"float const*", "unsigned long*", "int"});
+    CHECK(lode::parameter_types("_Z1kIFvicEEvT_S0_").size() == 2);
+    CHECK(lode::parameter_types("_ZN12_GLOBAL__N_15scaleEPFvicE") == Types{"void (*)(int, char)"});
+    CHECK(lode::parameter_types("_Z1kv").empty());
+    CHECK(lode::parameter_types("k").empty());
+}
+
 TEST_CASE("C++ names: symbols are readable, with and without their parameters") {
     CHECK(lode::demangled("_Z5scaleIfLi3EEvPT_") == "void scale<float, 3>(float*)");
     CHECK(lode::demangled("_ZN2ns4scalEv") == "ns::scal()");

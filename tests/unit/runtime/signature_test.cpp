@@ -60,6 +60,29 @@ TEST_CASE("signature: PTX distinguishes floating point and integers of the same 
     CHECK(library.kernel<void(int, const float*, float*, float)>("saxpy"));
 }
 
+TEST_CASE("signature: a C++ name tells which numbers a pointer points to") {
+    FakeMachine machine;
+    // void k(float const*, unsigned long*, int)
+    constexpr std::string_view entry = "_Z1kPKfPmi(.param .u64 x, .param .u64 y, .param .u32 n)";
+    const auto error = mismatch<void(const double*, std::uint64_t*, int)>(machine, entry);
+    CHECK(error.code == Errc::signature_mismatch);
+    CHECK_CONTAINS(error.message, "parameter 0 points to f32 in the kernel and to f64 in C++.");
+    const auto whole = mismatch<void(const int*, std::uint64_t*, int)>(machine, entry);
+    CHECK_CONTAINS(whole.message, "parameter 0 points to f32 in the kernel and to i32 in C++.");
+    const auto narrow = mismatch<void(float*, std::uint32_t*, int)>(machine, entry);
+    CHECK_CONTAINS(narrow.message, "parameter 1 points to i64 in the kernel and to i32 in C++.");
+
+    // Signs, bytes, structs and untyped pointers aren't compared.
+    struct Pair {
+        float first, second;
+    };
+    const auto library = require(machine.device().load(cubin_image({entry})));
+    const std::string_view name = "_Z1kPKfPmi";
+    CHECK(library.kernel<void(float*, long*, int)>(name));
+    CHECK(library.kernel<void(void*, unsigned char*, int)>(name));
+    CHECK(library.kernel<void(Pair*, unsigned long long, int)>(name));
+}
+
 TEST_CASE("signature: aggregates are compared by size and alignment") {
     struct Pair {
         float a;
