@@ -17,6 +17,7 @@ A hidden comment can also hold code: what a section needs but doesn't show, and 
     -->
 
 Marks around what a command writes are left alone: <!-- begin: COMMAND --> and <!-- end: COMMAND -->
+So are those of check_commands.py.
 """
 import re
 import sys
@@ -30,7 +31,8 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL)
 MAIN = re.compile(r"^int main\(\) \{$", re.MULTILINE)
 # Text that looks like one of the above but doesn't match.
-SUSPECT = re.compile(r"<!--(?! (?:begin|end): [^\n]+ -->\n)|^[ ]+```", re.MULTILINE)
+SUSPECT = re.compile(r"<!--(?! (?:begin|end|uses|ends with|not run): [^\n]+ -->\n| sh\n)|^[ ]+```",
+                     re.MULTILINE)
 UNREAD = "this comment or block isn't read; tests/docs/extract.py says how to write it"
 
 
