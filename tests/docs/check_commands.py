@@ -4,8 +4,8 @@
 The lines of a page run in order in an empty folder, on the software device, with a home of their
 own. A line `$ lode …` is followed by what it writes. There `…` stands for any text, and `…` on a
 line of its own for any lines; times, sizes, digests and NVRTC's version may differ. Each line has
-to end with 0. In a sentence, a line that names a file of the page runs too, after the others. In
-all code, the command and its options must exist.
+to end with 0. In a sentence, a line that sets a variable or names a file of the page runs too, after
+the others. In all code, the command and its options must exist.
 
 Hidden comments right before a block, or on lines of their own, say what else is needed:
 
@@ -40,7 +40,7 @@ SAID = re.compile(r"lode emulator \(CPU\)")  # a device's name
 MARK = re.compile(r"^<!-- (?P<key>file|uses|ends with|not run): (?P<value>[^\n]+) -->$"
                   r"|^<!-- (?P<alone>synopsis) -->$")
 VARIABLE = re.compile(r"\b\d+(?:\.\d+)? (?:ns|µs|ms|s|KiB|MiB|GiB|bytes)\b"
-                      r"|\bNVRTC \d[\d.]*|\b[0-9a-f]{16,}\b")
+                      r"|\bNVRTC \d[\d.]*|\b[0-9a-f]{16,}\b|\b[0-9a-f]{4,}…")
 SECONDS = 120  # of one line
 
 
@@ -246,7 +246,8 @@ class Page:
                 elif used:
                     self.fault(block.line, "the block has lines of lode, and no mark.")
             for number, line in self.in_sentences:
-                if LINE.match(line) and any((folder / word).is_file() for word in line.split()):
+                if LINE.match(line) and (line[0].isupper() or any(
+                        (folder / word).is_file() for word in line.split())):
                     self.run(folder, number, line, "", 0)
         return self
 

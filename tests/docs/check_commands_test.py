@@ -49,6 +49,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(agrees("a 1.5 KiB  b", "a 22 KiB b\n"))
         self.assertTrue(agrees("first\n…\nlast", "first\n2\n3\nlast\n"))
         self.assertTrue(agrees("key 0123456789abcdef", "key fedcba9876543210"))
+        self.assertTrue(agrees("key 3e0c…, b", "key fedcba9876543210, b"))
         self.assertTrue(agrees("in …/a.cu", "in /tmp/a.cu"))
         self.assertFalse(agrees("8 registers", "16 registers"))
         self.assertFalse(agrees("first\n…\nlast", "first\n2\n"))
@@ -72,7 +73,8 @@ class Commands(unittest.TestCase):
             "    lode cache clear [--json] | clear\n").faults, [])
         self.assertEqual(self.check("`lode show -- a --odd`, `lode show | man -l -`\n").faults, [])
 
-    def test_a_line_in_a_sentence_runs_if_it_names_a_file(self):
+    def test_which_lines_in_sentences_run(self):
+        self.assertEqual(self.check("`LODE_A=1 lode show /dev/null` or `lode show fail`\n").ran, 1)
         self.assertEqual(self.check(FILE + "`lode show a.cu` or `lode show fail`\n").ran, 1)
         self.assert_fault(FILE + "`lode show a.cu b.cu`\n", "ends with 1")
 
