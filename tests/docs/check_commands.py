@@ -4,8 +4,9 @@
 The lines of a page run in order in an empty folder, on the software device, with a home of their
 own. A line `$ lode …` is followed by what it writes. There `…` stands for any text, and `…` on a
 line of its own for any lines; times, sizes, digests and NVRTC's version may differ. Each line has
-to end with 0. In a sentence, a line that sets a variable or names a file of the page runs too, after
-the others. In all code, the command and its options must exist.
+to end with 0. In a sentence, a line that sets a variable or names a file of the page runs too,
+after the others. In all code, the command and its options must exist, and so must the options in
+the first column of a table below a heading "lode COMMAND".
 
 Hidden comments right before a block, or on lines of their own, say what else is needed:
 
@@ -188,8 +189,9 @@ class Page:
 
     def run(self, folder, number, line, shown, ends_with):
         kept = ("LODE_NVRTC", "LODE_NVJITLINK", "LODE_EMULATOR")
+        dropped = ("LODE_", "XDG_", "CLICOLOR", "CUDA_VISIBLE_DEVICES")
         environment = {name: value for name, value in os.environ.items()
-                       if name in kept or not name.startswith(("LODE_", "XDG_"))}
+                       if name in kept or not name.startswith(dropped)}
         environment |= {"HOME": str(folder / "home"), "LODE_DRIVER": "emulator",
                         "PATH": f"{self.command.program.parent}:{os.environ['PATH']}"}
         if INSTALLS.match(line):
@@ -216,6 +218,14 @@ class Page:
             if (found := USE.search(line.removeprefix("$ "))) and not SAID.search(line):
                 for fault in self.command.faults(found["rest"]):
                     self.fault(number, fault)
+        command = None
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if heading := re.match(r"#+ (?:lode ([a-z]+)$)?", line):
+                command = heading[1]
+            elif command and line.startswith("| `-"):
+                for option in re.findall(r"(?<![\w=-])--?[a-zA-Z][\w-]*", line.split(" | ")[0]):
+                    for fault in self.command.faults(f"{command} {option}"):
+                        self.fault(number, fault)
 
     def check(self):
         self.check_uses()
@@ -261,8 +271,8 @@ def main():
     faults = [fault for page in checked for fault in page.faults]
     print("\n".join(faults), end="\n" if faults else "")
     left = [f"  {page.name}: {why}" for page in checked for why in page.left if why != "a synopsis"]
-    print(f"{sum(page.ran for page in checked)} lines ran; {len(left)} blocks don't run:")
-    print("\n".join(left))
+    print("\n".join([f"{sum(page.ran for page in checked)} lines ran; {len(left)} blocks don't:",
+                     *left]))
     return 1 if faults else 0
 
 

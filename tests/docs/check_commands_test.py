@@ -73,6 +73,12 @@ class Commands(unittest.TestCase):
             "    lode cache clear [--json] | clear\n").faults, [])
         self.assertEqual(self.check("`lode show -- a --odd`, `lode show | man -l -`\n").faults, [])
 
+    def test_options_in_tables(self):
+        table = "## lode show\n\n| option |  |\n|---|---|\n| `-o, --output DIR`, `--all` | it |\n"
+        self.assertEqual(self.check(table).faults, [])
+        self.assert_fault(table.replace("--all", "--al"), "'--al'")
+        self.assert_fault(table.replace("-o,", "-p,"), "'-p'")
+
     def test_which_lines_in_sentences_run(self):
         self.assertEqual(self.check("`LODE_A=1 lode show /dev/null` or `lode show fail`\n").ran, 1)
         self.assertEqual(self.check(FILE + "`lode show a.cu` or `lode show fail`\n").ran, 1)
