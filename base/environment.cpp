@@ -1,4 +1,5 @@
 #include "base/foreign_environment.hpp"
+#include "base/message_text.hpp"
 #include "base/os/process.hpp"
 
 #include <lode/base/environment.hpp>
@@ -8,8 +9,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
+#include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -153,21 +156,22 @@ std::optional<std::string> environment(std::string_view name) {
 
 namespace {
 
-tl::unexpected<Error> wrong(std::string_view name, std::string_view value,
-                            std::string_view allowed) {
-    return fail(Errc::invalid_argument,
-                fmt::format("{} is '{}'; it must be {}.", name, value, allowed));
-}
-
-/// Whether `value` is one of a comma-separated list of words.
-bool is_among(std::string_view value, std::string_view words) {
+/// "a, b" as a list.
+std::vector<std::string> list_of(std::string_view words) {
     constexpr std::string_view comma = ", ";
+    std::vector<std::string> list;
     while (!words.empty()) {
         const auto end = std::min(words.find(comma), words.size());
-        if (words.substr(0, end) == value) return true;
+        list.emplace_back(words.substr(0, end));
         words.remove_prefix(std::min(end + comma.size(), words.size()));
     }
-    return false;
+    return list;
+}
+
+tl::unexpected<Error> wrong(std::string_view name, std::string_view value, std::string_view allowed,
+                            std::span<const std::string> words = {}) {
+    return fail(Errc::invalid_argument, fmt::format("{} is '{}'; it must be {}.{}", name, value,
+                                                    allowed, did_you_mean(closest(value, words))));
 }
 
 }  // namespace
@@ -176,8 +180,9 @@ Result<std::optional<std::string>> environment_word(std::string_view name) {
     auto value = environment(name);
     const auto* const row = std::ranges::find(table, name, &EnvironmentVariable::name);
     assert(row != std::end(table) && !row->allowed.empty() && "the table says what is allowed");
-    if (value && !is_among(*value, row->allowed))
-        return wrong(name, *value, fmt::format("one of {}", row->allowed));
+    const std::vector<std::string> words = list_of(row->allowed);
+    if (value && std::ranges::count(words, *value) == 0)
+        return wrong(name, *value, fmt::format("one of {}", row->allowed), words);
     return value;
 }
 

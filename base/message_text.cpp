@@ -124,9 +124,15 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
     const std::string wanted = lower_case(word);
     std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
     std::string best;
+    const auto common = [&](std::string_view candidate) {
+        const auto [end, _] = std::ranges::mismatch(wanted, lower_case(candidate));
+        return end - wanted.begin();
+    };
     for (const auto& candidate : candidates) {
         const std::size_t edits = distance(wanted, lower_case(candidate));
-        if (edits >= least) continue;
+        // "of" is as near to "on" as to "off"; most people type a word's beginning right.
+        const bool wins_tie = edits == least && !best.empty() && common(candidate) > common(best);
+        if (edits >= least && !wins_tie) continue;
         least = edits;
         best = candidate;
     }

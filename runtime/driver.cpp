@@ -185,7 +185,9 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
     if (!found.library) {
         return fail(Errc::driver_missing,
                     fmt::format("No CUDA driver library can be opened. Install NVIDIA's driver, "
-                                "or set LODE_DRIVER to the library. Places tried:\n{}",
+                                "or set LODE_DRIVER to the library. LODE_DRIVER=emulator runs "
+                                "kernels on lode's software device, without a GPU. Places "
+                                "tried:\n{}",
                                 found.describe()));
     }
     LODE_TRY_ASSIGN(const DriverResolver resolver, resolver_of(found.library));
@@ -218,6 +220,11 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
 
     const CUresult started = state->table.cuInit(0);
     if (started == CUDA_ERROR_NO_DEVICE) return Driver(std::move(state));  // Without devices.
+    if (started == CUDA_ERROR_INVALID_VALUE && state->is_emulator()) {
+        // A variable has a wrong value, which the software device names.
+        if (std::string why = detail::emulator_report(state->take_emulator_report); !why.empty())
+            return fail(Errc::invalid_argument, std::move(why));
+    }
     if (started != CUDA_SUCCESS) {
         return tl::unexpected<Error>(state->error(state->table.cuInit.name, started)
                                          .in(fmt::format("opening the driver {}", state->origin)));

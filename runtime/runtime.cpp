@@ -51,6 +51,7 @@ Result<std::shared_ptr<DeviceState>> RuntimeState::device(int ordinal) {
 
 Result<Runtime> Runtime::open(const RuntimeOptions& options) {
     DriverSearch search = options.driver;
+    search.emulator_fallback = search.emulator_fallback || options.emulator_fallback;
     if (!search.log.enabled()) search.log = options.log;
     LODE_TRY_ASSIGN(Driver driver, Driver::open(search));
     return with_driver(std::move(driver), options);

@@ -1,5 +1,6 @@
 #include "emulator/driver/driver.hpp"
 
+#include "base/message_text.hpp"
 #include "emulator/devices/words.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/journal.hpp"
@@ -56,10 +57,11 @@ std::optional<exec::Checks> read_checks() {
         } else if (word == "all") {
             checks = exec::Checks{true, true, true, true};
         } else if (word != "none") {
+            static const std::string known[] = {"memory", "race", "init", "sync", "all", "none"};
             log::report(
                 fmt::format("LODE_EMULATOR_CHECK contains \"{}\"; the possible values are memory, "
-                            "race, init, sync, all and none.",
-                            word));
+                            "race, init, sync, all and none.{}",
+                            word, did_you_mean(closest(word, known))));
             return std::nullopt;
         }
     }

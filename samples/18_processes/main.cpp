@@ -27,7 +27,7 @@ void increment(const lode::Device& device, lode::SharedBuffer<int>& shared, int 
 
 /// The other process, which has inherited the descriptor.
 void child(int descriptor) {
-    const auto runtime = lode::unwrap(lode::Runtime::open({.driver = {.emulator_fallback = true}}));
+    const auto runtime = lode::unwrap(lode::Runtime::open({.emulator_fallback = true}));
     const auto device = lode::unwrap(runtime.device());
     auto shared = lode::unwrap(lode::SharedBuffer<int>::import(device, descriptor, n));
     increment(device, shared, 100);

@@ -30,7 +30,7 @@ void mark(const lode::Device& device, lode::StreamRef stream, lode::DeviceSpan<i
 void consumer() {
     Message message;
     sample::check(std::fread(&message, sizeof message, 1, stdin) == 1, "the message has arrived");
-    const auto runtime = lode::unwrap(lode::Runtime::open({.driver = {.emulator_fallback = true}}));
+    const auto runtime = lode::unwrap(lode::Runtime::open({.emulator_fallback = true}));
     const auto device = lode::unwrap(runtime.device());
     auto buffer = lode::unwrap(lode::IpcBuffer<int>::open(device, message.buffer));
     const auto filled = lode::unwrap(message.filled.open(device));

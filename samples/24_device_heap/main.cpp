@@ -34,7 +34,7 @@ lode::Result<std::vector<long long>> run_kernels(const lode::Device& device, int
 
 /// The second instance.
 void failing_assert() {
-    const auto runtime = lode::unwrap(lode::Runtime::open({.driver = {.emulator_fallback = true}}));
+    const auto runtime = lode::unwrap(lode::Runtime::open({.emulator_fallback = true}));
     const auto sums = run_kernels(lode::unwrap(runtime.device()), length - 1);
     sample::check(!sums && sums.error().code == lode::Errc::device_lost, "the assert fails");
     std::printf("%s\n", sums.error().message.c_str());

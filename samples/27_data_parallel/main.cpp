@@ -41,7 +41,7 @@ void all_devices() {
 }
 
 void one_device(const sample::Rank& rank) {
-    const auto runtime = lode::unwrap(lode::Runtime::open({.driver = {.emulator_fallback = true}}));
+    const auto runtime = lode::unwrap(lode::Runtime::open({.emulator_fallback = true}));
     Replicas replicas;
     replicas.push_back(std::make_unique<sample::Replica>(
         lode::unwrap(runtime.device(rank.rank() % runtime.device_count())), rank.rank(),

@@ -85,9 +85,9 @@ TEST_CASE("messages: wrong inputs are explained in the words of the command line
          1,
          "4096"},
         {{"run", cu, "saxpy", "--grid", "1", "--device", "7"}, 1, "7"},
-        {{"emulate", "--devices", "sm90", "--", "true"}, 1, "Did you mean 'sm_90'?"},
-        {{"emulate", "--devices", "sm90", "--", "true"}, 1, "--devices contains"},
-        {{"emulate", "--check", "memry", "--", "true"}, 1, "--check"},
+        {{"emulate", "--devices", "sm90", "--", "true"}, 2, "Did you mean 'sm_90'?"},
+        {{"emulate", "--devices", "sm90", "--", "true"}, 2, "--devices contains"},
+        {{"emulate", "--check", "memry", "--", "true"}, 2, "--check"},
 #endif
     };
     for (const auto& [words, exit_code, sentence] : mistakes) {

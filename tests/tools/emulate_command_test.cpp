@@ -149,10 +149,10 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
         "lode: The program '/nonexistent/program' can't be started: No such file or directory."));
     CHECK(bench.emulate({"--", bench.source}).exit_code == 126);
     const auto devices = bench.emulate({"--devices", "sm_91", "--", "true"});
-    CHECK(devices.exit_code == 1);
+    CHECK(devices.exit_code == 2);
     CHECK_MESSAGE(devices.complains("sm_91"), devices.err);
     const auto checks = bench.emulate({"--check", "everything", "--", "true"});
-    CHECK(checks.exit_code == 1);
+    CHECK(checks.exit_code == 2);
     CHECK_MESSAGE(checks.complains("--check contains \"everything\""), checks.err);
     CHECK(bench.emulate({}).exit_code == 2);
     const auto no_file = bench.emulate({"--json"});

@@ -50,7 +50,11 @@ TEST_CASE("lode run: a malformed argument is bad usage, before any driver is loo
 }
 
 TEST_CASE("lode run: the shape is checked before any driver is looked for") {
-    check_bad_usage(run({"a.cu", "k"}), "Pass exactly one of --grid and --cover");
+    check_bad_usage(run({"-", "k"}), "Pass exactly one of --grid and --cover");
+    check_bad_usage(run({"a.cu", "k"}), "File 'a.cu' doesn't exist.");
+    for (const std::string argument : {"2.5f", "f32[4]:iota", "-1"})
+        check_bad_usage(run({"a.cu", "--grid", "1", "--", argument}),
+                        "KERNEL is '" + argument + "', which isn't a kernel's name.");
     check_bad_usage(run({"a.cu", "k", "--grid", "1", "--cover", "4"}),
                     "Pass exactly one of --grid and --cover");
     check_bad_usage(run({"a.cu", "k", "--grid", "0"}), "--grid is '0'");

@@ -246,8 +246,7 @@ void declare_packs(const std::shared_ptr<CacheCommand>& values, CLI::App* pack, 
         sub->add_option("--max-size", values->max_bytes,
                         "The largest size of a pack, e.g. 64MB. What doesn't fit is left out and "
                         "named, and the exit code is 1")
-            ->transform(CLI::AsSizeValue(false))
-            ->transform(not_negative())
+            ->transform(byte_count())
             ->type_name("N");
     }
     pack->add_flag("--split-by-arch", values->split_by_arch,
@@ -334,8 +333,9 @@ Command declare_cache(CLI::App& app) {
     auto* check = verb("verify", "Check every record; exit 1 when one is damaged", verify);
     check->add_flag("--repair", values->repair, "Remove damaged records");
     verb("gc", "Remove stale temporary files, and old entries beyond the size limit", gc)
-        ->add_option("--max-bytes", values->max_bytes, "The size limit. Default: lode's own")
-        ->transform(not_negative())
+        ->add_option("--max-bytes", values->max_bytes,
+                     "The size limit, e.g. 1GB. Default: lode's own")
+        ->transform(byte_count())
         ->type_name("N");
     verb("clear", "Remove everything", clear);
     auto* pack = verb("pack", "Write every intact entry to one file", pack_cache);

@@ -165,6 +165,19 @@ CLI::Validator not_negative() {
         "");
 }
 
+CLI::Validator byte_count() {
+    return CLI::Validator(
+        [](std::string& value) {
+            const std::string typed = value;
+            if (typed.starts_with('-'))
+                return fmt::format("It is {}, and must be at least 0", typed);
+            if (CLI::AsSizeValue(false)(value).empty()) return std::string();
+            return fmt::format("It is {}, and must be a number of bytes, such as 48KB or 1GiB",
+                               typed);
+        },
+        "");
+}
+
 void unmark_arguments(CLI::App& app) {
     for (auto* option : app.get_options()) {
         option->transform(CLI::Validator(

@@ -31,6 +31,9 @@ void unmark_arguments(CLI::App& app);
 /// that it sees the value first.
 [[nodiscard]] CLI::Validator not_negative();
 
+/// For sizes, which may have a unit of 1024: "48KB", "1GiB". Refuses negative ones.
+[[nodiscard]] CLI::Validator byte_count();
+
 /// The error for words that CLI11 rejects; `command` is null if it recognised no command.
 [[nodiscard]] Error usage_error(const CLI::ParseError& error, const CLI::App& app,
                                 const CLI::App* command, std::span<const std::string> words);

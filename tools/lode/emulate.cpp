@@ -76,9 +76,8 @@ Json report_json(const EmulateCommand& values, const EmulationReport& report,
     return json;
 }
 
-Result<Answer> emulate(const EmulateCommand& values) {
+Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path& device) {
     const HeldSignals signals;
-    LODE_TRY_ASSIGN(const auto device, find_device(values));
     LODE_TRY_ASSIGN(const auto folder, EmulationFolder::create(device));
     write_stderr(fmt::format(
         "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
@@ -125,7 +124,17 @@ Command declare_emulate(CLI::App& app) {
         ->type_name("FILE");
     command->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")
         ->type_name("FILE");
-    return {command, [values]() -> Result<Work> { return [values] { return emulate(*values); }; },
+    return {command,
+            [values]() -> Result<Work> {
+                const auto device = find_device(*values);
+                // Only a wrong value is an error of the command line.
+                if (!device && device.error().code == Errc::invalid_argument)
+                    return tl::unexpected(device.error());
+                return [values, device]() -> Result<Answer> {
+                    if (!device) return tl::unexpected(device.error());
+                    return emulate(*values, *device);
+                };
+            },
             false};
 }
 

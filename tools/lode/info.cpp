@@ -310,6 +310,8 @@ Result<Answer> info(bool all) {
                      {"compiler", compiler.json},
                      {"environment", environment_variables.json},
                      {"driver_environment", driver_environment.json}};
+    if (!runtime && runtime.error().code == Errc::invalid_argument)
+        answer.failure = runtime.error();
     return answer;
 }
 

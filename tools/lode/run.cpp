@@ -1,6 +1,7 @@
 // `lode run`: compiles a kernel for a device, launches it with the given arguments, and shows the
 // results.
 #include "base/file.hpp"
+#include "base/identifier.hpp"
 #include "base/try.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"
@@ -84,7 +85,25 @@ Result<LaunchShape> read_shape(const RunCommand& command) {
     return shape;
 }
 
+/// Refuses what was meant as the first argument.
+Status check_kernel_name(const RunCommand& command) {
+    const char first = command.kernel.empty() ? ' ' : command.kernel.front();
+    const bool may_begin_name =
+        (is_identifier_character(first) && !is_digit(first)) || first == ':' || first == '&';
+    if (may_begin_name && command.kernel.find('[') == std::string::npos) return {};
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("KERNEL is '{}', which isn't a kernel's name. It stands after FILE, and "
+                    "its arguments after --: lode run {} KERNEL … -- {}",
+                    command.kernel, command.file, command.kernel));
+}
+
 Result<RunRequest> read_request(const RunCommand& command) {
+    LODE_TRY(check_kernel_name(command));
+    const bool has_shape = !command.grid.empty() || command.cover;
+    // The first thing to mend is a file that doesn't exist, not an option that is missing.
+    if (!has_shape && command.file != standard_input && !std::filesystem::exists(command.file))
+        return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", command.file));
     LODE_TRY_ASSIGN(const auto shape, read_shape(command));
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     std::optional<Arch> arch;
@@ -379,6 +398,7 @@ Command declare_run(CLI::App& app) {
         ->type_name("X[,Y[,Z]]")
         ->capture_default_str();
     command->add_option("--shared", values->shared_bytes, "Dynamic shared memory per block")
+        ->transform(byte_count())
         ->type_name("BYTES")
         ->capture_default_str();
     command->add_option("--device", values->device, "The device's number")

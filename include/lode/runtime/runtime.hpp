@@ -20,6 +20,9 @@ namespace LODE_NAMESPACE {
 
 /// How to open a Runtime; by default everything is found automatically.
 struct RuntimeOptions {
+    /// Open lode's software device if there is no driver, or none with a device, and none is named.
+    /// The same as `driver.emulator_fallback`.
+    bool emulator_fallback = false;
     DriverSearch driver = {};      ///< Where to look for the driver.
     CompilerSearch compiler = {};  ///< Where to look for NVRTC.
     /// The cache's options; CacheOptions::from_environment() when unset.

@@ -146,8 +146,9 @@ TEST_CASE("environment: a variable with a closed set of values accepts only thes
                 const auto refused = lode::environment_word(name);
                 REQUIRE_FALSE(refused);
                 CHECK(refused.error().code == lode::Errc::invalid_argument);
-                CHECK(refused.error().message == name + " is '" + wrong + "'; it must be one of " +
-                                                     std::string(row.allowed) + ".");
+                CHECK(refused.error().message.starts_with(name + " is '" + wrong +
+                                                          "'; it must be one of " +
+                                                          std::string(row.allowed) + "."));
                 const auto checked = lode::check_environment();
                 REQUIRE_FALSE(checked);
                 CHECK(checked.error().message == refused.error().message);
