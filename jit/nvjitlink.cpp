@@ -7,6 +7,7 @@
 #include "base/try.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
+#include "jit/nvrtc/locate.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>
@@ -88,6 +89,9 @@ std::vector<LibraryPlace> linker_places(const LinkerSearch& search) {
     add(environment("CUDA_HOME").value_or(""), "CUDA_HOME");
     add(environment("CUDA_PATH").value_or(""), "CUDA_PATH");
     add("/usr/local/cuda", "the standard folder");
+    for (const auto& [why, folder] :
+         wheel_folders(NvrtcSearchEnvironment::of_process({}), "nvjitlink"))
+        add(folder, why);
     for (const auto& name : names)
         places.push_back({"the loader's path", name});
     return places;

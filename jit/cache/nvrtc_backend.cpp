@@ -84,6 +84,7 @@ public:
         const NvrtcSearchEnvironment& here = nvrtc_.environment();
         Hasher hasher;
         hasher.field(here.executable_folder.string());
+        hasher.field(here.site_packages.string());
         for (const auto& variable :
              {here.cuda_home, here.cuda_path, here.virtual_env, here.conda_prefix}) {
             hasher.field(variable.value_or(""));

@@ -20,7 +20,6 @@ using std::filesystem::path;
 
 constexpr std::string_view library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 constexpr std::string_view unversioned_name = "libnvrtc.so";
-constexpr std::string_view wheel_folders[] = {"cu13", "cuda_nvrtc"};
 
 // The names of this architecture in Debian's and CUDA's folders.
 #if defined(__aarch64__)
@@ -75,6 +74,16 @@ std::vector<path> site_packages_of(const path& environment) {
     return found;
 }
 
+/// The folder of Python packages that lode's own wheel is in; empty if lode comes another way.
+path site_packages_of_this_code() {
+    path folder = folder_of_this_code();
+    while (folder.filename() != "site-packages" && folder.filename() != "dist-packages") {
+        if (folder == folder.parent_path()) return {};
+        folder = folder.parent_path();
+    }
+    return folder;
+}
+
 /// Toolkit folders in standard locations: /usr/local/cuda, then the versioned ones.
 std::vector<path> standard_toolkits(const path& root) {
     const path local = root / "usr/local";
@@ -104,16 +113,6 @@ public:
     void toolkit(const path& toolkit, const std::string& why) {
         folder(toolkit / "lib64", why);
         folder(toolkit / "lib", why);
-    }
-    void python_environment(const std::optional<std::string>& environment,
-                            std::string_view variable) {
-        if (!environment) return;
-        for (const auto& packages : site_packages_of(*environment)) {
-            for (const auto wheel : wheel_folders) {
-                folder(packages / "nvidia" / wheel / "lib",
-                       fmt::format("NVIDIA's wheel in {}", variable));
-            }
-        }
     }
     void file(const path& file, const std::string& why) { places_.push_back({why, file}); }
 
@@ -156,11 +155,33 @@ NvrtcSearchEnvironment NvrtcSearchEnvironment::of_process(const path& explicit_p
         here.chosen_by = "LODE_NVRTC";
     }
     here.executable_folder = lode::executable_folder();
+    here.site_packages = site_packages_of_this_code();
     here.cuda_home = environment("CUDA_HOME");
     here.cuda_path = environment("CUDA_PATH");
     here.virtual_env = environment("VIRTUAL_ENV");
     here.conda_prefix = environment("CONDA_PREFIX");
     return here;
+}
+
+std::vector<LibraryPlace> wheel_folders(const NvrtcSearchEnvironment& here,
+                                        std::string_view cuda_12) {
+    std::vector<LibraryPlace> folders;
+    const auto add = [&](const path& packages, std::string_view where) {
+        for (const auto wheel : {std::string_view("cu13"), cuda_12}) {
+            folders.push_back(
+                {fmt::format("NVIDIA's wheel {}", where), packages / "nvidia" / wheel / "lib"});
+        }
+    };
+    if (!here.site_packages.empty()) add(here.site_packages, "beside lode's");
+    if (here.virtual_env) {
+        for (const auto& packages : site_packages_of(*here.virtual_env))
+            add(packages, "in VIRTUAL_ENV");
+    }
+    if (here.conda_prefix) {
+        for (const auto& packages : site_packages_of(*here.conda_prefix))
+            add(packages, "in CONDA_PREFIX");
+    }
+    return folders;
 }
 
 std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
@@ -176,8 +197,8 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
         places.folder(toolkit / "lib64", "a standard toolkit folder");
     }
     places.folder(here.root / "usr/lib" / multiarch_folder, "the system's library folder");
-    places.python_environment(here.virtual_env, "VIRTUAL_ENV");
-    places.python_environment(here.conda_prefix, "CONDA_PREFIX");
+    for (const auto& wheel : wheel_folders(here, "cuda_nvrtc"))
+        places.folder(wheel.candidate, wheel.why);
     if (here.conda_prefix) places.folder(path(*here.conda_prefix) / "lib", "CONDA_PREFIX");
     for (const auto name : library_names)
         places.file(name, "the loader's path");

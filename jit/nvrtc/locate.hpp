@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace LODE_NAMESPACE {
@@ -15,6 +16,7 @@ struct NvrtcSearchEnvironment {
     std::filesystem::path chosen;  ///< If not empty, the only place to search: a file or a folder.
     std::string chosen_by;         ///< What chose it, e.g. "LODE_NVRTC".
     std::filesystem::path executable_folder;
+    std::filesystem::path site_packages;  ///< What holds lode's own Python wheel, or empty.
     std::optional<std::string> cuda_home;
     std::optional<std::string> cuda_path;
     std::optional<std::string> virtual_env;
@@ -30,6 +32,11 @@ struct NvrtcSearchEnvironment {
 /// All places to try for the NVRTC library, best first. Folders are listed (to expand
 /// /usr/local/cuda-13* and python3.*); no library is opened.
 std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
+
+/// Where NVIDIA's Python wheels put a library: beside lode's own wheel, in VIRTUAL_ENV and in
+/// CONDA_PREFIX, for CUDA 13, then for CUDA 12, whose wheels have a folder each: `cuda_12`.
+std::vector<LibraryPlace> wheel_folders(const NvrtcSearchEnvironment& here,
+                                        std::string_view cuda_12);
 
 /// The toolkit's include folders for an opened NVRTC library, in search order: of its own toolkit
 /// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; also libcu++'s folder

@@ -40,6 +40,7 @@ void write(ByteWriter& out, const NvrtcSearchEnvironment& search) {
     out.text(search.chosen.string());
     out.text(search.chosen_by);
     out.text(search.executable_folder.string());
+    out.text(search.site_packages.string());
     for (const auto* variable :
          {&search.cuda_home, &search.cuda_path, &search.virtual_env, &search.conda_prefix})
         write(out, *variable);
@@ -50,6 +51,7 @@ NvrtcSearchEnvironment read_search(ByteReader& in) {
     search.chosen = in.text();
     search.chosen_by = in.text();
     search.executable_folder = in.text();
+    search.site_packages = in.text();
     for (auto* variable :
          {&search.cuda_home, &search.cuda_path, &search.virtual_env, &search.conda_prefix})
         *variable = read_optional(in);

@@ -6,7 +6,7 @@
 #include <lode/base/package.h>
 
 /// The version, major, minor and patch. CMakeLists.txt reads it here.
-#define LODE_VERSION_NUMBERS 0, 1, 0
+#define LODE_VERSION_NUMBERS 0, 2, 0
 
 /// How lode's own files spell the namespace lode where they open it: `namespace LODE_NAMESPACE {`.
 /// Its names are those of an inline namespace for the version, so that two versions in one process

@@ -118,8 +118,9 @@ struct LinkOptions {
 ///
 /// The first call that needs nvJitLink searches for it and opens it. If `search.library` or
 /// LODE_NVJITLINK is set, only that place is tried; otherwise these are, in order: the given
-/// folders, CUDA_HOME and CUDA_PATH, /usr/local/cuda, the loader's path. A failed search isn't
-/// repeated. Thread-safe; copies share the opened library.
+/// folders, CUDA_HOME and CUDA_PATH, /usr/local/cuda, NVIDIA's wheels beside lode's, in VIRTUAL_ENV
+/// and in CONDA_PREFIX, the loader's path. A failed search isn't repeated. Thread-safe; copies
+/// share the opened library.
 class Linker {
 public:
     /// Opens nothing yet.

@@ -1,7 +1,7 @@
 """lode: CUDA source to running kernels at run time; the command, the library and a software device.
 
 The package contains the command `lode` (also `python -m lode`) and the shared library with its C
-interface (lode/lode.h), for ctypes. It has no API of its own in Python.
+interface and its header (lode/lode.h), for ctypes and C. It has no API of its own in Python.
 """
 
 import ctypes
@@ -9,12 +9,19 @@ import os
 import pathlib
 import sys
 
+from lode._version import __version__  # scripts/wheel writes it.
+
 _INSTALLED = pathlib.Path(__file__).with_name("_installed")
 
 
 def command_path():
     """The path of the command."""
     return _INSTALLED / "bin" / "lode"
+
+
+def get_include():
+    """The folder for a C compiler's -I: it has lode/lode.h."""
+    return str(_INSTALLED / "include")
 
 
 def library_path():

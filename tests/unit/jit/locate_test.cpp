@@ -72,6 +72,7 @@ TEST_CASE("locate: the places come in the documented order") {
     tree.file("venv/lib/python3.11/site-packages/x");
     auto here = tree.environment();
     here.executable_folder = tree.root() / "app";
+    here.site_packages = tree.root() / "own";
     here.cuda_home = (tree.root() / "home").string();
     here.cuda_path = (tree.root() / "path").string();
     here.virtual_env = (tree.root() / "venv").string();
@@ -92,6 +93,8 @@ TEST_CASE("locate: the places come in the documented order") {
     folder("usr/local/cuda-12.10/lib64");
     folder("usr/local/cuda-12.4/lib64");
     folder("usr/lib/x86_64-linux-gnu");
+    folder("own/nvidia/cu13/lib");
+    folder("own/nvidia/cuda_nvrtc/lib");
     folder("venv/lib/python3.11/site-packages/nvidia/cu13/lib");
     folder("venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib");
     folder("venv/lib/python3.9/site-packages/nvidia/cu13/lib");
