@@ -1,6 +1,6 @@
 # Debian packages, made by cpack: scripts/package configures and builds what they need.
 #
-#   liblode0.1  the shared library
+#   liblodeX.Y  the shared library
 #   liblode-dev headers, files of CMake and pkg-config
 #   lode-tools  the command, the worker, the software device
 include_guard(GLOBAL)

@@ -1,5 +1,5 @@
 # The shared library: all components as liblode.so. Before 1.0 each minor version has its own soname,
-# liblode.so.0.1, because it may change the ABI. tests/abi lists what the library exports.
+# liblode.so.X.Y, because it may change the ABI. tests/abi lists what the library exports.
 include_guard(GLOBAL)
 
 get_property(_lode_components GLOBAL PROPERTY LODE_COMPONENT_TARGETS)

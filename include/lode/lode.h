@@ -82,7 +82,7 @@ typedef struct lode_error {
 LODE_C_API lode_status lode_get_error(lode_error* error);
 /** "driver_missing", …; "ok"; "unknown" for other numbers. Static. */
 LODE_C_API const char* lode_status_name(lode_status status);
-/** The library's version, for example "0.1.0". Static. */
+/** The library's version, for example "1.2.3". Static. */
 LODE_C_API const char* lode_version(void);
 
 typedef struct lode_runtime lode_runtime; /**< Driver, compiler and cache of a process. */
