@@ -24,8 +24,8 @@ namespace LODE_NAMESPACE::os {
 /// Whether this program has a loader for shared libraries: with -static it has none.
 [[nodiscard]] bool has_loader() noexcept;
 
-/// The file of the program or library that contains an address, as the loader names it; empty if
-/// it isn't known.
+/// The file of the program or library that contains an address, or a link to it; empty if it isn't
+/// known.
 [[nodiscard]] std::filesystem::path path_at(const void* address);
 /// What the linker calls the build of the library that contains an address, in hexadecimal; empty
 /// if the library doesn't say it.

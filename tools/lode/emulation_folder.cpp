@@ -54,7 +54,7 @@ fs::path bundled_libraries() {
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* found) {
             const fs::path parent = fs::path(info->dlpi_name).parent_path();
-            if (parent.filename() != "lode.libs") return 0;
+            if (parent.extension() != ".libs") return 0;  // As auditwheel names it.
             *static_cast<fs::path*>(found) = parent;
             return 1;
         },

@@ -116,8 +116,11 @@ bool has_loader() noexcept {
 
 std::filesystem::path path_at(const void* address) {
     Dl_info info{};
-    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
-    return info.dli_fname;
+    void* found = nullptr;
+    if (::dladdr1(address, &info, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) return {};
+    // info.dli_fname of a program is what its caller called it.
+    const std::string_view name = static_cast<const link_map*>(found)->l_name;
+    return name.empty() ? "/proc/self/exe" : name;
 }
 
 std::string build_id_at(const void* address) {

@@ -3,10 +3,12 @@
 #include "tests/support/scratch.hpp"
 #include "tests/support/text.hpp"
 
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using lode::Errc;
 using lode::open_first;
@@ -85,6 +87,17 @@ TEST_CASE("library search: distinguishes a place that can't be examined from a m
 
 TEST_CASE("executable folder: holds the running program") {
     CHECK(std::filesystem::exists(lode::executable_folder() / "lode_unit_base"));
+}
+
+TEST_CASE("this code's folder: is the program's") {
+    CHECK(lode::folder_of_this_code() == lode::executable_folder());
+}
+
+TEST_CASE("this code's folder: doesn't depend on the name by which the program runs") {
+    const auto command = fmt::format(
+        R"(cd / && exec bash -c 'exec -a elsewhere "$0" -tc="this code*is the program*"' '{}')",
+        (lode::executable_folder() / "lode_unit_base").string());
+    CHECK(std::system(command.c_str()) == 0);
 }
 
 TEST_CASE("package: its folder of programs is known by the path of its header") {
