@@ -2,6 +2,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/linux/newer_libc.hpp"
 #include "base/try.hpp"
 #include "tools/worker/lacks.hpp"
 
@@ -20,7 +21,6 @@
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ struct Ruleset {
 Status restrict_files(std::span<const std::string> readable) {
     constexpr const char* landlock = "Landlock";
     const long version =
-        ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        ::syscall(__NR_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1) return lacks(landlock, errno);
     const auto known = std::min(static_cast<std::size_t>(version), rights_by_version.size() - 1);
     Ruleset rules;
@@ -59,7 +59,7 @@ Status restrict_files(std::span<const std::string> readable) {
                              : version >= network_version ? 2 * sizeof(std::uint64_t)
                                                           : sizeof(std::uint64_t);
     const Descriptor ruleset(
-        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, size, 0)));
+        static_cast<int>(::syscall(__NR_landlock_create_ruleset, &rules, size, 0)));
     if (ruleset.get() < 0) return lacks(landlock, errno);
     for (const auto& folder : readable) {
         const Descriptor place(::open(folder.c_str(), O_PATH | O_CLOEXEC));
@@ -67,11 +67,12 @@ Status restrict_files(std::span<const std::string> readable) {
         landlock_path_beneath_attr rule{};
         rule.allowed_access = read_file;
         rule.parent_fd = place.get();
-        if (::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0) !=
-            0)
+        if (::syscall(__NR_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &rule,
+                      0) != 0)
             return fail_from_errno("Allowing a readable folder", folder, errno);
     }
-    if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) return lacks(landlock, errno);
+    if (::syscall(__NR_landlock_restrict_self, ruleset.get(), 0) != 0)
+        return lacks(landlock, errno);
     return {};
 }
 
@@ -108,7 +109,7 @@ Status drop_capabilities() {
 bool is_alone() {
     std::error_code problem;
     const std::filesystem::directory_iterator threads("/proc/self/task", problem);
-    return problem ? __libc_single_threaded != 0 : std::distance(threads, {}) == 1;
+    return problem ? os::has_one_thread() : std::distance(threads, {}) == 1;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "base/os/child.hpp"
 
 #include "base/os/file.hpp"
+#include "base/os/linux/newer_libc.hpp"
 #include "base/os/socket.hpp"
 
 #include <algorithm>
@@ -62,9 +63,7 @@ public:
                                                         O_WRONLY, 0);
         if (failed == 0)
             failed = ::posix_spawn_file_actions_adddup2(&actions_, socket, Child::socket_in_child);
-        if (failed == 0)
-            failed =
-                ::posix_spawn_file_actions_addclosefrom_np(&actions_, Child::socket_in_child + 1);
+        if (failed == 0) failed = add_close_from(actions_, Child::socket_in_child + 1);
         return failed;
     }
     [[nodiscard]] const posix_spawn_file_actions_t* actions() const noexcept { return &actions_; }
@@ -101,7 +100,7 @@ ProcessEnd end_of(const siginfo_t& info) noexcept {
 }  // namespace
 
 std::string signal_name(int number) {
-    const char* const name = ::sigabbrev_np(number);
+    const char* const name = abbreviation_of_signal(number);
     return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 

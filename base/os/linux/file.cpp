@@ -1,6 +1,7 @@
 #include "base/os/file.hpp"
 
 #include "base/os/linux/attributes.hpp"
+#include "base/os/linux/newer_libc.hpp"
 
 #include <algorithm>
 #include <array>
@@ -221,7 +222,7 @@ bool is_stale(int error_number) noexcept {
 }
 
 const char* error_name(int error_number) noexcept {
-    return ::strerrorname_np(error_number);
+    return name_of_errno(error_number);
 }
 
 }  // namespace os

@@ -34,7 +34,7 @@ int FileOperations::open(int folder, const std::string& name, Open flags) const 
         how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
         long file = -1;
         do {  // EAGAIN: a concurrent rename disturbed the walk.
-            file = ::syscall(SYS_openat2, folder, name.c_str(), &how, sizeof(how));
+            file = ::syscall(__NR_openat2, folder, name.c_str(), &how, sizeof(how));
         } while (file < 0 && errno == EAGAIN);
         if (file >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(file);
         has_openat2.store(false, std::memory_order_relaxed);

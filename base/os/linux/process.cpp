@@ -29,7 +29,7 @@ ProcessId process_id() noexcept {
 
 bool is_running(ProcessId process) noexcept {
     // A process that has ended but wasn't waited for still exists: only a descriptor shows the end.
-    const Descriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    const Descriptor descriptor(static_cast<int>(::syscall(__NR_pidfd_open, process, 0)));
     if (!descriptor) return errno != ESRCH && (::kill(process, 0) == 0 || errno != ESRCH);
     pollfd ended{descriptor.get(), POLLIN, 0};
     return ::poll(&ended, 1, 0) <= 0;

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include <dlfcn.h>
+#include <linux/mman.h>  // For glibc 2.27.
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
