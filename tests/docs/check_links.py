@@ -29,7 +29,7 @@ class Page(HTMLParser):
 
 
 def faults(folder, external=None):
-    """A line for each link without a target. Adds the links to other sites to the set `external`."""
+    """A line for each link without a target. Adds links to other sites to the set `external`."""
     folder = folder.resolve()
     pages = {file: Page(file.read_text()) for file in sorted(folder.rglob("*.html"))}
     found = [] if pages else [f"{folder} has no pages"]
