@@ -38,7 +38,7 @@ install(
     PATTERN "*.hpp"
     PATTERN "*.h")
 install(
-    FILES "${PROJECT_SOURCE_DIR}/LICENSE"
+    FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/THIRD_PARTY.md"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/lode"
     COMPONENT lode_development)
 

@@ -85,9 +85,9 @@ LIBRARIES = [
 # Libraries of headers alone: the component itself finds them, and hosts don't need them.
 HEADERS_ALONE = {"nlohmann_json"}
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
-# that the build leaves out.
-OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp", "curl/curl.h", "hiredis/hiredis.h",
-                    "xbyak/xbyak.h", "installed.h"}
+# that the build leaves out. With their names in THIRD_PARTY.md.
+OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h": "NVTX", "jitify2.hpp": "Jitify", "curl/curl.h": "libcurl",
+                    "hiredis/hiredis.h": "hiredis", "xbyak/xbyak.h": "Xbyak", "installed.h": None}
 # Headers of the compiler and the C library. Every other header with an extension or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
 SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"
@@ -282,6 +282,19 @@ def check_libraries(root, report_at):
                                                   "component includes")
 
 
+def check_notices(root, report_at):
+    """Checks that THIRD_PARTY.md names, in its table, every library that binaries contain or open."""
+    notices = root / "THIRD_PARTY.md"
+    rows = notices.read_text(encoding="utf-8").splitlines() if notices.exists() else []
+    named = " ".join(row.split("|")[1] for row in rows if row.startswith("| "))
+    for folder in ["include", *COMPONENTS, "tools"]:
+        for path in sources_in(root / folder):
+            for number, name in includes_of(path):
+                title = OPTIONAL_HEADERS.get(name) or (library_of(name) or [None])[-1]
+                if title and title not in named:
+                    report_at(path, number, f"THIRD_PARTY.md doesn't name {title}")
+
+
 def os_violations(root, folder):
     """Yields (path, line number, rule) of the operating system's headers above base/os."""
     for path in sources_in(root / folder):
@@ -345,6 +358,7 @@ def check(root):
                 check_nodiscard(path, lambda n, rule, path=path: report_at(path, n, rule))
     check_umbrella(root, report_at)
     check_libraries(root, report_at)
+    check_notices(root, report_at)
     return violations
 
 

@@ -34,6 +34,8 @@ class Layering(unittest.TestCase):
                                            "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
         self.write("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\n")
         self.write("docs/embedding.md", "It takes OpenSSL.\n")
+        self.write("THIRD_PARTY.md", "| Software | Licence |\n| --- | --- |\n| OpenSSL | Apache-2.0 |\n"
+                                     "| [nlohmann/json](https://a) | MIT |\n| [NVTX](https://b) | own |\n")
 
     def tearDown(self):
         self.folder.cleanup()
@@ -189,9 +191,17 @@ class Layering(unittest.TestCase):
         self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE zstd::libzstd_shared)\n")
         self.write("jit/x.cpp", "#include <zstd.h>\n")
         violations = check_layering.check(self.root)
-        self.assertEqual(len(violations), 2, violations)
+        self.assertEqual(len(violations), 3, violations)
         self.assertIn("no lode_depends(zstd)", violations[0])
         self.assertIn("embedding.md doesn't name zstd", violations[1])
+        self.assertIn("THIRD_PARTY.md doesn't name zstd", violations[2])
+
+    def test_notices_name_what_is_included_if_it_is_there(self):
+        self.assert_found("emulator/exec/x.cpp", "#include <xbyak/xbyak.h>\n", "emulator/exec/x.cpp:1",
+                          "THIRD_PARTY.md doesn't name Xbyak")
+        self.write("emulator/exec/x.cpp", "")
+        self.write("THIRD_PARTY.md", "OpenSSL and nlohmann/json, but not in the table\n")
+        self.assertEqual(len(check_layering.check(self.root)), 2)
 
     def test_a_component_finds_a_library_of_headers_alone_itself(self):
         self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
