@@ -79,6 +79,7 @@ function(_lode_precompile request folder inputs cubin)
     set(made "${folder}/${name}.${arch}.cubin")
     add_custom_command(
         OUTPUT "${made}"
+        COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"  # Make creates no folders.
         COMMAND ${LODE_NVCC} -std=c++17 -cubin -arch=${arch} -o "${made}" "${source}"
         DEPENDS ${inputs}
         COMMENT "Compiling ${name}.cu for ${arch}"
