@@ -2,7 +2,6 @@
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
-#include "base/os/linux/newer_libc.hpp"
 #include "base/try.hpp"
 #include "tools/worker/lacks.hpp"
 
@@ -21,6 +20,9 @@
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,7 +111,12 @@ Status drop_capabilities() {
 bool is_alone() {
     std::error_code problem;
     const std::filesystem::directory_iterator threads("/proc/self/task", problem);
-    return problem ? os::has_one_thread() : std::distance(threads, {}) == 1;
+    if (!problem) return std::distance(threads, {}) == 1;
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded != 0;
+#else
+    return false;
+#endif
 }
 
 }  // namespace

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if __GLIBC_PREREQ(2, 32)
-#include <sys/single_threaded.h>
-#else
+#if !__GLIBC_PREREQ(2, 32)
 extern "C" {
 [[gnu::weak]] const char* sigabbrev_np(int number) noexcept;
 [[gnu::weak]] const char* strerrorname_np(int number) noexcept;
@@ -40,15 +38,6 @@ inline const char* name_of_errno(int number) noexcept {
     if (::strerrorname_np == nullptr) return nullptr;
 #endif
     return ::strerrorname_np(number);
-}
-
-/// Whether glibc knows that the process has one thread.
-inline bool has_one_thread() noexcept {
-#if __GLIBC_PREREQ(2, 32)
-    return __libc_single_threaded != 0;
-#else
-    return false;
-#endif
 }
 
 /// Has the child close its descriptors from `first` on. An older glibc closes those that are open
