@@ -171,7 +171,10 @@ CLI::Validator byte_count() {
             const std::string typed = value;
             if (typed.starts_with('-'))
                 return fmt::format("It is {}, and must be at least 0", typed);
-            if (CLI::AsSizeValue(false)(value).empty()) return std::string();
+            try {
+                if (CLI::AsSizeValue(false)(value).empty()) return std::string();
+            } catch (const CLI::ValidationError&) {  // For a unit that it doesn't know.
+            }
             return fmt::format("It is {}, and must be a number of bytes, such as 48KB or 1GiB",
                                typed);
         },

@@ -399,8 +399,7 @@ Command declare_warm(CLI::App& app) {
         ->add_option("--max-size", values->max_size,
                      "The largest size of a pack, e.g. 64MB. What doesn't fit, later requests "
                      "first, is left out and named, and the exit code is 1")
-        ->transform(CLI::AsSizeValue(false))
-        ->transform(not_negative())
+        ->transform(byte_count())
         ->type_name("N");
     command->add_flag("--check", values->check,
                       "Compile nothing; list what is missing, and exit with 1 if anything is");
