@@ -180,8 +180,9 @@ Result<std::optional<std::string>> environment_word(std::string_view name) {
     auto value = environment(name);
     const auto* const row = std::ranges::find(table, name, &EnvironmentVariable::name);
     assert(row != std::end(table) && !row->allowed.empty() && "the table says what is allowed");
+    if (!value) return value;
     const std::vector<std::string> words = list_of(row->allowed);
-    if (value && std::ranges::count(words, *value) == 0)
+    if (std::ranges::count(words, *value) == 0)
         return wrong(name, *value, fmt::format("one of {}", row->allowed), words);
     return value;
 }

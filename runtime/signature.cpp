@@ -50,16 +50,16 @@ PointeeShape pointee_of(std::string_view type) {
         PointeeShape shape;
     };
     static constexpr Number numbers[] = {
-        {"float", {Kind::floating_point, sizeof(float)}},
-        {"double", {Kind::floating_point, sizeof(double)}},
-        {"short", {Kind::integer, sizeof(short)}},
-        {"unsigned short", {Kind::integer, sizeof(short)}},
-        {"int", {Kind::integer, sizeof(int)}},
-        {"unsigned int", {Kind::integer, sizeof(int)}},
-        {"long", {Kind::integer, sizeof(long)}},
-        {"unsigned long", {Kind::integer, sizeof(long)}},
-        {"long long", {Kind::integer, sizeof(long long)}},
-        {"unsigned long long", {Kind::integer, sizeof(long long)}},
+        {"float", pointee_shape<float*>()},
+        {"double", pointee_shape<double*>()},
+        {"short", pointee_shape<short*>()},
+        {"unsigned short", pointee_shape<unsigned short*>()},
+        {"int", pointee_shape<int*>()},
+        {"unsigned int", pointee_shape<unsigned int*>()},
+        {"long", pointee_shape<long*>()},
+        {"unsigned long", pointee_shape<unsigned long*>()},
+        {"long long", pointee_shape<long long*>()},
+        {"unsigned long long", pointee_shape<unsigned long long*>()},
     };
     const auto* const found = std::ranges::find(numbers, type, &Number::name);
     return found == std::end(numbers) ? PointeeShape() : found->shape;

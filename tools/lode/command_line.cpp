@@ -169,8 +169,7 @@ CLI::Validator byte_count() {
     return CLI::Validator(
         [](std::string& value) {
             const std::string typed = value;
-            if (typed.starts_with('-'))
-                return fmt::format("It is {}, and must be at least 0", typed);
+            if (std::string problem = not_negative()(value); !problem.empty()) return problem;
             try {
                 if (CLI::AsSizeValue(false)(value).empty()) return std::string();
             } catch (const CLI::ValidationError&) {  // For a unit that it doesn't know.
