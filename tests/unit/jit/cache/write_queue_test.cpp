@@ -91,8 +91,8 @@ TEST_CASE("write queue: a write that throws is dropped, and the next one runs") 
 }
 
 TEST_CASE("write queue: a forked child writes at once, and ends without the parent's thread") {
+    std::promise<void> go;  // Before the queue, whose end waits for the write that uses it.
     WriteQueue queue(10);
-    std::promise<void> go;
     queue.add(1, [&] { go.get_future().wait(); });
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
