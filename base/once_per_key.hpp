@@ -57,7 +57,7 @@ public:
                     return tl::unexpected<Error>(*std::move(error));
                 }
             }
-            if (const auto& result = waiter->wait(); is_shared(result)) return result;
+            if (const auto& result = waiter->get(); is_shared(result)) return result;
         }
         const Landing landing{*this, key, *flight};
         // By value: the computation may keep the function longer than this call.

@@ -203,7 +203,7 @@ void start(const std::shared_ptr<LoadJob>& job) {
         for (const auto& one : job->wanted) {
             one.made->on_cancel([job, cancel = cached.canceller()] {
                 if (std::ranges::all_of(job->wanted, [](const auto& other) {
-                        return other.made->stop_token().stop_requested();
+                        return other.made->is_cancelled();
                     }))
                     cancel();
             });

@@ -1,5 +1,6 @@
 /// \file
-/// All of lode in one include.
+/// All of lode in one include. A header of the host's own includes lode/fwd.hpp, which only declares
+/// the classes.
 ///
 /// \namespace lode
 /// The public API of lode. Names in `lode::detail` are internal.
@@ -17,6 +18,7 @@
 #include <lode/base/package.h>
 #include <lode/base/pending.hpp>
 #include <lode/base/unique_handle.hpp>
+#include <lode/fwd.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compile_report.hpp>
 #include <lode/jit/compile_request.hpp>

@@ -31,15 +31,14 @@ struct AsyncRequests::Job {
 };
 
 bool AsyncRequests::is_given_up(const Job& job) const {
-    return job.context.stop.stop_requested() || tasks_.is_stopping();
+    return job.context.is_cancelled() || tasks_.is_stopping();
 }
 
 AsyncRequests::PendingImage AsyncRequests::compile(CompileRequest request, Completion complete,
                                                    std::shared_ptr<const void> owner) {
     auto pending = std::make_shared<detail::PendingState<CachedImage>>();
     RequestContext context = requests_.make(request.source.name(), request.arch);
-    context.is_asynchronous = true;
-    context.stop = pending->stop_token();
+    context.pending = pending;
     const auto job = std::make_shared<Job>(std::move(owner), std::move(request),
                                            std::move(complete), std::move(context), pending);
     requests_.tell(job->context, {.kind = CompileEvent::Kind::queued});

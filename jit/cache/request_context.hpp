@@ -2,10 +2,11 @@
 #pragma once
 
 #include <lode/base/arch.hpp>
+#include <lode/base/pending.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <stop_token>
+#include <memory>
 #include <string>
 
 namespace LODE_NAMESPACE::cache {
@@ -20,8 +21,11 @@ struct RequestContext {
     std::string source;        ///< CompileEvent::source
     Arch arch;
     std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
-    bool is_asynchronous = false;
-    std::stop_token stop = {};  ///< For an asynchronous request.
+    /// An asynchronous request's result, whose cancel() gives the request up.
+    std::shared_ptr<const detail::PendingCore> pending = {};
+
+    [[nodiscard]] bool is_asynchronous() const { return pending != nullptr; }
+    [[nodiscard]] bool is_cancelled() const { return is_asynchronous() && pending->is_cancelled(); }
 
     [[nodiscard]] double milliseconds() const { return milliseconds_since(made); }
 };

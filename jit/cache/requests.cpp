@@ -120,7 +120,7 @@ Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
 
 std::optional<Error> Requests::gives_up(const RequestContext& context) const {
     const bool is_given_up =
-        context.is_asynchronous && (tasks_.is_stopping() || context.stop.stop_requested());
+        context.is_asynchronous() && (tasks_.is_stopping() || context.is_cancelled());
     if (!is_given_up && !is_process_ending()) return std::nullopt;
     return fail_cancelled(context.source).value();
 }
@@ -128,11 +128,11 @@ std::optional<Error> Requests::gives_up(const RequestContext& context) const {
 CompileControl Requests::control_of(const RequestContext& context, const Digest& key,
                                     std::function<bool()> is_awaited) const {
     CompileControl control;
-    control.prefers_worker = context.is_asynchronous;
-    if (context.is_asynchronous) {
-        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited)] {
+    control.prefers_worker = context.is_asynchronous();
+    if (context.is_asynchronous()) {
+        control.should_stop = [this, pending = context.pending, awaited = std::move(is_awaited)] {
             return tasks_.is_stopping() ||
-                   (stop.stop_requested() && !(awaited != nullptr && awaited()));
+                   (pending->is_cancelled() && !(awaited != nullptr && awaited()));
         };
     }
     if (storage_.options().events) {

@@ -212,6 +212,20 @@ def check_umbrella(root, report_at):
             report_at(umbrella, 1, f"lode.hpp doesn't include the public header {name}")
 
 
+def check_declarations(root, report_at):
+    """Checks that fwd.hpp declares only classes that another public header defines."""
+    forward = root / "include/lode/fwd.hpp"
+    if not forward.exists():
+        return
+    headers = "\n".join(path.read_text(encoding="utf-8")
+                        for path in sources_in(root / "include/lode"))
+    for number, line in enumerate(forward.read_text(encoding="utf-8").splitlines(), 1):
+        match = re.match(r"(?:class|struct) \w+(?=;)", line)
+        if match and not re.search(rf"^{match.group()} (?:: .*)?{{", headers, re.MULTILINE):
+            report_at(forward, number, f"fwd.hpp declares {match.group()}, which no public header "
+                                       "defines")
+
+
 def library_of(name):
     """Returns the row of LIBRARIES that an include belongs to, or None."""
     return next((row for row in LIBRARIES if name.startswith(row[0])), None)
@@ -357,6 +371,7 @@ def check(root):
             if path.suffix == ".hpp":
                 check_nodiscard(path, lambda n, rule, path=path: report_at(path, n, rule))
     check_umbrella(root, report_at)
+    check_declarations(root, report_at)
     check_libraries(root, report_at)
     check_notices(root, report_at)
     return violations

@@ -172,6 +172,13 @@ class Layering(unittest.TestCase):
         self.assert_found("include/lode/jit/new.hpp", "", "include/lode/lode.hpp:1",
                           "lode/jit/new.hpp")
 
+    def test_forward_declarations_are_of_defined_classes(self):
+        self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/fwd.hpp>\n"
+                                            "#include <lode/jit/b.hpp>\n")
+        self.write("include/lode/jit/b.hpp", "class B {\n};\n")
+        self.assert_found("include/lode/fwd.hpp", "class B;\nstruct B;\n", "include/lode/fwd.hpp:2",
+                          "struct B")
+
     def test_an_unknown_public_folder_is_refused(self):
         self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n"
                                             "#include <lode/attic/x.hpp>\n")

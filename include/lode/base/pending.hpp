@@ -6,15 +6,11 @@
 #include <lode/base/error.hpp>
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 LODE_API_BEGIN
 
@@ -29,92 +25,69 @@ class Pending;
 
 namespace detail {
 
-/// What copies of a Pending share with the code that makes the result. Thread-safe.
-template <class T>
-class PendingState {
+/// What copies of a Pending share with the code that makes the result, whatever its type is.
+/// Thread-safe.
+class PendingCore {
 public:
-    using Continuation = std::function<void(const Result<T>&)>;
+    using Function = std::function<void()>;
 
+    PendingCore(const PendingCore&) = delete;
+    PendingCore& operator=(const PendingCore&) = delete;
+
+    /// Calls `on_cancel`, instead of an earlier one, when cancel() is called before the result is
+    /// there; now if it was called.
+    void on_cancel(Function on_cancel);
+
+    [[nodiscard]] bool is_done() const;
+    /// Whether cancel() was called before the result was there.
+    [[nodiscard]] bool is_cancelled() const;
+    void wait() const;
+    [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const;
+
+protected:
+    PendingCore();
+    ~PendingCore();
+
+    /// Calls `store` with the lock, then runs the continuations; does nothing if there is a result.
+    void complete(const Function& store);
+    /// Calls `continuation`: now if there is a result, else on the thread that completes.
+    void on_done(Function continuation);
+    /// Calls on_cancel's function. Returns whether there is no result yet.
+    [[nodiscard]] bool request_cancel();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// The same with the result.
+template <class T>
+class PendingState : public PendingCore {
+public:
     /// Stores the result and runs the continuations; does nothing if there is a result already.
     void complete(Result<T> result) {
-        std::vector<Continuation> continuations;
-        std::function<void()> unused;  // Destroyed without the lock: it may own anything.
-        {
-            const std::lock_guard guard(mutex_);
-            if (result_) return;
-            result_.emplace(std::move(result));
-            continuations.swap(continuations_);
-            unused = std::exchange(on_cancel_, nullptr);
-        }
-        completed_.notify_all();
-        for (const auto& continuation : continuations)
-            continuation(*result_);
+        PendingCore::complete([&] { result_.emplace(std::move(result)); });
     }
 
     /// Calls `continuation` with the result: now if there is one, else on the thread that
     /// completes.
-    void on_done(Continuation continuation) {
-        {
-            const std::lock_guard guard(mutex_);
-            if (!result_) {
-                continuations_.push_back(std::move(continuation));
-                return;
-            }
-        }
-        continuation(*result_);
-    }
-
-    /// Calls `on_cancel`, instead of an earlier one, when cancel() is called before the result is
-    /// there; now if it was called.
-    void on_cancel(std::function<void()> on_cancel) {
-        {
-            const std::lock_guard guard(mutex_);
-            if (!result_ && !stop_.stop_requested()) {
-                on_cancel_.swap(on_cancel);
-                return;  // The earlier one is destroyed without the lock.
-            }
-        }
-        if (stop_.stop_requested()) on_cancel();
+    void on_done(std::function<void(const Result<T>&)> continuation) {
+        PendingCore::on_done(
+            [this, continuation = std::move(continuation)] { continuation(*result_); });
     }
 
     void cancel() {
-        std::function<void()> on_cancel;
-        {
-            const std::lock_guard guard(mutex_);
-            if (result_) return;
-            on_cancel = std::exchange(on_cancel_, nullptr);
-            stop_.request_stop();  // With the lock: on_cancel() relies on it.
-        }
-        if (on_cancel) on_cancel();
-        complete(fail(Errc::cancelled, "The request was cancelled."));
+        if (request_cancel()) complete(fail(Errc::cancelled, "The request was cancelled."));
     }
 
-    [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
-
-    [[nodiscard]] bool is_done() const {
-        const std::lock_guard guard(mutex_);
-        return result_.has_value();
-    }
-
-    /// Immutable once it is there.
-    [[nodiscard]] const Result<T>& wait() const {
-        std::unique_lock lock(mutex_);
-        completed_.wait(lock, [&] { return result_.has_value(); });
+    /// Blocks until the result is there, which is immutable then.
+    [[nodiscard]] const Result<T>& get() const {
+        wait();
         return *result_;
     }
 
-    [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const {
-        std::unique_lock lock(mutex_);
-        return completed_.wait_until(lock, time, [&] { return result_.has_value(); });
-    }
-
 private:
-    mutable std::mutex mutex_;
-    mutable std::condition_variable completed_;
     std::optional<Result<T>> result_;
-    std::vector<Continuation> continuations_;
-    std::function<void()> on_cancel_;
-    std::stop_source stop_;
 };
 
 /// What a continuation's return type makes pending: `U` for `U`, `Result<U>` and `Pending<U>`.
@@ -177,7 +150,7 @@ public:
 
     /// Blocks until the result is there.
     void wait() const {
-        if (state_ != nullptr) (void)state_->wait();
+        if (state_ != nullptr) state_->wait();
     }
     /// Blocks until the result is there or the time has passed; returns ready().
     template <class Rep, class Period>
@@ -204,7 +177,7 @@ public:
             return fail(Errc::invalid_argument,
                         "The Pending is empty: it was default-constructed or moved from.");
         }
-        return state_->wait();
+        return state_->get();
     }
 
     /// Gives the request up: get() fails with `cancelled` from now on, unless the result is there

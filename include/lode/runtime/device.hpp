@@ -18,7 +18,6 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -251,7 +250,8 @@ public:
     template <std::same_as<std::vector<bool>> Bits>
     [[nodiscard]] Result<DeviceBuffer<bool>> upload(const Bits& values) const {
         const auto bytes = std::make_unique<bool[]>(values.size());
-        std::ranges::copy(values, bytes.get());
+        for (std::size_t i = 0; i < values.size(); ++i)
+            bytes[i] = values[i];
         return upload(std::span<const bool>(bytes.get(), values.size()));
     }
     /// Page-locked host memory for `count` elements of T, with undefined content (cuMemHostAlloc,

@@ -176,7 +176,7 @@ TEST_CASE("once per key: whoever runs an announced computation gives the waiters
     const auto is_awaited = [](const auto& asks) -> Result<int> { return asks() ? 1 : 2; };
     const auto never = [] { return std::optional<lode::Error>(); };
     CHECK(once.run(1, is_awaited, never).value() == 1);
-    CHECK(waiter->wait().value() == 1);
+    CHECK(waiter->get().value() == 1);
     announced.reset();  // Too late to matter.
     CHECK(once.in_flight() == 0);
 
@@ -185,7 +185,7 @@ TEST_CASE("once per key: whoever runs an announced computation gives the waiters
     const auto gives_up = once.wait_or_announce(1).first;
     gives_up->cancel();
     announced.reset();  // Nobody ran it: the waiters have to ask again.
-    CHECK_FALSE(once.is_shared(left->wait()));
+    CHECK_FALSE(once.is_shared(left->get()));
     CHECK(once.in_flight() == 0);
     announced = once.wait_or_announce(1).second;
     once.wait_or_announce(1).first->cancel();
