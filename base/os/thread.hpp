@@ -29,4 +29,13 @@ private:
     void* before_;
 };
 
+/// Gives the calling thread the C locale until its end.
+class PlainLocale {
+public:
+    PlainLocale() noexcept;
+
+private:
+    LocaleScope before_;
+};
+
 }  // namespace LODE_NAMESPACE::os

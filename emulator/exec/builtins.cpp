@@ -1,6 +1,7 @@
 #include "emulator/exec/builtins.hpp"
 
 #include "base/align_up.hpp"
+#include "base/os/thread.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -87,109 +88,154 @@ bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes) {
     return true;
 }
 
-std::string format_printf(std::string_view format, std::span<const u8> arguments,
-                          const std::function<std::string(u64)>& text) {
-    std::string out;
-    std::size_t used = 0;
-    const auto take = [&](std::size_t bytes) {
-        used = align_up(used, bytes);
+namespace {
+
+/// A conversion of a format, such as `%-5lld`.
+struct Conversion {
+    std::string flags;
+    int width = 0;
+    int precision = -1;  ///< Negative for none.
+    bool is_wide = false;
+    char kind = 0;  ///< 0 where the format ends before it.
+    std::size_t end = 0;
+};
+
+/// What C's printf makes of one value.
+template <class T>
+std::string converted(const Conversion& it, const char* kind, T value) {
+    const std::string format = "%" + it.flags + "*.*" + kind;
+    const int length =
+        std::snprintf(nullptr, 0, format.c_str(), it.width, it.precision, value);
+    std::string text(static_cast<std::size_t>(std::max(length, 0)), ' ');
+    std::snprintf(text.data(), text.size() + 1, format.c_str(), it.width, it.precision, value);
+    return text;
+}
+
+/// Reads a format and its arguments.
+class Printf {
+public:
+    Printf(std::string_view format, std::span<const u8> arguments,
+           const std::function<std::string(u64)>& text)
+        : format_(format), arguments_(arguments), text_(text) {}
+
+    Printed run() {
+        for (std::size_t i = 0; i < format_.size();) {
+            const std::size_t percent = std::min(format_.find('%', i), format_.size());
+            printed_.text += format_.substr(i, percent - i);
+            if (percent == format_.size()) break;
+            i = convert(percent);
+        }
+        return std::move(printed_);
+    }
+
+private:
+    /// The next argument; 0 after the last that the device passes.
+    u64 take(std::size_t bytes) {
+        if (printed_.arguments == max_arguments) return 0;
+        ++printed_.arguments;
+        used_ = align_up(used_, bytes);
         u64 value = 0;
-        if (used + bytes <= arguments.size()) std::memcpy(&value, arguments.data() + used, bytes);
-        used += bytes;
+        if (used_ + bytes <= arguments_.size())
+            std::memcpy(&value, arguments_.data() + used_, bytes);
+        used_ += bytes;
         return value;
-    };
-    char buffer[512];
-    for (std::size_t i = 0; i < format.size(); ++i) {
-        if (format[i] != '%') {
-            out += format[i];
-            continue;
-        }
-        if (i + 1 < format.size() && format[i + 1] == '%') {
-            out += '%';
+    }
+
+    int number(std::size_t& i) {
+        if (i < format_.size() && format_[i] == '*') {
             ++i;
-            continue;
+            return static_cast<i32>(take(4));
         }
-        std::string spec = "%";
-        std::size_t k = i + 1;
-        bool wide = false;
-        for (; k < format.size(); ++k) {
-            const char c = format[k];
-            if (c == '*') {
-                spec += std::to_string(static_cast<i32>(take(4)));
-            } else if (c == 'l' || c == 'j' || c == 'z' || c == 't') {
-                wide = true;
-            } else if (std::string_view("-+ #0123456789.h").find(c) != std::string_view::npos) {
-                if (c != 'h') spec += c;
-            } else {
-                break;
-            }
+        i64 value = 0;
+        for (; i < format_.size() && format_[i] >= '0' && format_[i] <= '9'; ++i)
+            value = std::min<i64>(value * 10 + (format_[i] - '0'), max_width);
+        return static_cast<int>(value);
+    }
+
+    Conversion read(std::size_t i) {
+        Conversion it;
+        for (; i < format_.size() && std::string_view("-+ #0").find(format_[i]) < 5; ++i)
+            it.flags += format_[i];
+        it.width = std::clamp(number(i), -max_width, max_width);
+        if (i < format_.size() && format_[i] == '.') it.precision = std::min(number(++i), max_width);
+        for (; i < format_.size() && std::string_view("hljzt").find(format_[i]) < 5; ++i)
+            it.is_wide = it.is_wide || format_[i] != 'h';
+        if (i < format_.size()) it.kind = format_[i++];
+        it.end = i;
+        return it;
+    }
+
+    /// Writes the conversion at a percent sign, as it stands where no argument is left. Returns its
+    /// end.
+    std::size_t convert(std::size_t percent) {
+        const Conversion it = read(percent + 1);
+        if (it.kind == 0) return it.end;
+        const std::string_view as_it_stands = format_.substr(percent, it.end - percent);
+        if (it.kind == '%') {
+            printed_.text += '%';
+        } else if (std::string_view("diuxXoceEfFgGaAps").find(it.kind) == std::string_view::npos) {
+            printed_.text += as_it_stands;
+        } else if (printed_.arguments == max_arguments) {
+            printed_.text += as_it_stands;
+        } else {
+            printed_.text += value_of(it);
         }
-        if (k >= format.size()) break;
-        const char kind = format[k];
-        // Limits the length, so that snprintf never gets an enormous width.
-        if (spec.size() > 16) spec = "%";
-        switch (kind) {
+        return it.end;
+    }
+
+    std::string value_of(const Conversion& it) {
+        const std::string kind(1, it.kind);
+        switch (it.kind) {
             case 'd':
-            case 'i':
+            case 'i': {
+                const u64 bits = take(it.is_wide ? 8 : 4);
+                return converted(it, ("ll" + kind).c_str(),
+                                 it.is_wide ? static_cast<long long>(bits)
+                                            : static_cast<long long>(static_cast<i32>(bits)));
+            }
             case 'u':
             case 'x':
             case 'X':
-            case 'o': {
-                const u64 bits = take(wide ? 8 : 4);
-                const bool sign = kind == 'd' || kind == 'i';
-                const auto value = static_cast<long long>(
-                    wide ? bits
-                         : (sign ? static_cast<u64>(static_cast<i64>(static_cast<i32>(bits)))
-                                 : bits));
-                std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), value);
-                out += buffer;
-                break;
-            }
+            case 'o':
+                return converted(it, ("ll" + kind).c_str(),
+                                 static_cast<unsigned long long>(take(it.is_wide ? 8 : 4)));
             case 'c':
-                std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(),
-                              static_cast<int>(take(4)));
-                out += buffer;
-                break;
-            case 'e':
-            case 'E':
-            case 'f':
-            case 'F':
-            case 'g':
-            case 'G':
-            case 'a':
-            case 'A':
-                std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(),
-                              std::bit_cast<f64>(take(8)));
-                out += buffer;
-                break;
+                return converted(it, "c", static_cast<int>(take(4)));
             case 'p':
-                std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(),
-                              reinterpret_cast<void*>(take(8)));
-                out += buffer;
-                break;
+                return converted(it, "p", reinterpret_cast<void*>(take(8)));
             case 's': {
                 const u64 address = take(8);
-                const std::string word = address == 0 ? "(null)" : text(address);
-                if (spec == "%") {
-                    out += word;
-                } else {
-                    std::snprintf(buffer, sizeof buffer, (spec + "s").c_str(), word.c_str());
-                    out += buffer;
-                }
-                break;
+                const std::string word = address == 0 ? "(null)" : text_(address);
+                return converted(it, "s", word.c_str());
             }
             default:
-                out.append(format.substr(i, k - i + 1));
-                break;
+                return converted(it, kind.c_str(), std::bit_cast<f64>(take(8)));
         }
-        i = k;
     }
-    return out;
+
+    static constexpr int max_width = 65536;
+    static constexpr int max_arguments = 32;  ///< The programming guide's.
+
+    std::string_view format_;
+    std::span<const u8> arguments_;
+    const std::function<std::string(u64)>& text_;
+    std::size_t used_ = 0;
+    Printed printed_;
+};
+
+}  // namespace
+
+Printed format_printf(std::string_view format, std::span<const u8> arguments,
+                      const std::function<std::string(u64)>& text) {
+    const os::PlainLocale plain;
+    return Printf(format, arguments, text).run();
 }
 
 const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
     each_lane(c.mask, [&](u32 lane) {
-        const std::string format = text_at(c, lane, argument<u64>(c, site, 0, lane));
+        const u64 address = argument<u64>(c, site, 0, lane);
+        if (address == 0) return give_result(c, site, lane, i32{-1});
+        const std::string format = text_at(c, lane, address);
         const u64 block = argument<u64>(c, site, 1, lane);
         // The device allows 32 arguments of 8 bytes.
         std::vector<u8> bytes(256);
@@ -198,14 +244,14 @@ const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
                read_generic(c, lane, block + readable, bytes.data() + readable, 4)) {
             readable += 4;
         }
-        const std::string text =
+        const Printed printed =
             format_printf(format, std::span(bytes).first(readable),
                           [&](u64 address) { return text_at(c, lane, address); });
         if (c.launch->options->print) {
             const std::lock_guard lock(c.launch->mutex);
-            c.launch->options->print(text);
+            c.launch->options->print(printed.text);
         }
-        give_result(c, site, lane, static_cast<i32>(site.arguments.size()));
+        give_result(c, site, lane, i32{printed.arguments});
     });
     return op + 1;
 }

@@ -18,9 +18,15 @@ const Op* builtin_set_condition(WarpContext& c, const Op* op, const CallSite& si
 /// Copies bytes from one lane's generic address; false if any of them is inaccessible.
 bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes);
 
-/// Formats text as the device's printf does. `arguments` holds the bytes of the argument block;
-/// `text` returns the string at a generic address.
-std::string format_printf(std::string_view format, std::span<const u8> arguments,
+/// What printf writes, and how many arguments it has used: its result.
+struct Printed {
+    std::string text;
+    int arguments = 0;
+};
+
+/// Formats text as the device's printf does, in the C locale. `arguments` holds the bytes of the
+/// argument block; `text` returns the string at a generic address.
+Printed format_printf(std::string_view format, std::span<const u8> arguments,
                           const std::function<std::string(u64)>& text);
 
 }  // namespace lode::emulator::exec

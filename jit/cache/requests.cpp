@@ -2,9 +2,12 @@
 
 #include "base/process_end.hpp"
 
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace LODE_NAMESPACE {
 
@@ -66,6 +69,25 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept {
 
 namespace cache {
 
+namespace {
+
+/// Where answers are looked for besides memory, and what of that is missing.
+std::string searched_places(const CacheOptions& options) {
+    if (options.mode == CacheMode::off) return "nothing on disk, because the cache is off";
+    std::vector<std::string> places;
+    if (!options.folder.empty()) places.push_back("the folder " + options.folder.string());
+    for (const auto& pack : options.packs) {
+        std::error_code problem;
+        places.push_back(fmt::format(
+            "the pack {}{}", pack.string(),
+            std::filesystem::exists(pack, problem) ? "" : " (there is no such file)"));
+    }
+    if (options.remote.is_set()) places.push_back("the remote cache");
+    return places.empty() ? "nothing on disk" : fmt::format("{}", fmt::join(places, ", "));
+}
+
+}  // namespace
+
 RequestContext Requests::make(std::string source, const Arch& arch) {
     RequestContext context;
     context.number = ++count_;
@@ -113,9 +135,9 @@ Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
     }
     ++storage_.counters.refused;
     return fail(Errc::not_found,
-                fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Fill "
-                            "the cache or a pack beforehand.",
-                            what));
+                fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Searched: "
+                            "{}. Fill one of them beforehand with the same compiler.",
+                            what, searched_places(storage_.options())));
 }
 
 std::optional<Error> Requests::gives_up(const RequestContext& context) const {

@@ -79,11 +79,15 @@ struct Task {
     std::exception_ptr exception;
 };
 
+void use_plain_locale() noexcept {
+    static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    ::uselocale(plain);
+}
+
 void* run(void* argument) {
     Task& task = *static_cast<Task*>(argument);
     std::fesetenv(FE_DFL_ENV);  // A thread begins with that of its creator.
-    static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
-    ::uselocale(plain);
+    use_plain_locale();
     ::pthread_setname_np(::pthread_self(), task.name);
     try {
         task.body();
@@ -150,6 +154,10 @@ LocaleScope::LocaleScope() noexcept : before_(::uselocale(nullptr)) {}
 
 LocaleScope::~LocaleScope() {
     ::uselocale(static_cast<locale_t>(before_));
+}
+
+PlainLocale::PlainLocale() noexcept {
+    use_plain_locale();
 }
 
 }  // namespace LODE_NAMESPACE::os

@@ -10,20 +10,58 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
         for (const std::uint64_t value : values)
             std::memcpy(bytes.data() + 8 * at++, &value, 8);
         return lode::emulator::exec::format_printf(
-            text, bytes, [](std::uint64_t) { return std::string("text"); });
+            text, bytes,
+            [](std::uint64_t address) { return std::string(address == 1 ? 3000 : 4, 'x'); });
     };
-    CHECK(format("plain 100%%\n", {}) == "plain 100%\n");
-    CHECK(format("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
-    CHECK(format("%.2f %s", {std::bit_cast<std::uint64_t>(2.5), 4096}) == "2.50 text");
-    CHECK(format("%d", {0xffffffffu}) == "-1");
-    CHECK(format("%-4d|%c", {5 | (std::uint64_t{'x'} << 32)}) == "5   |x");
-    CHECK(format("broken %", {}) == "broken ");
+    const auto text = [&](std::string_view format_text, std::initializer_list<std::uint64_t> values) {
+        return format(format_text, values).text;
+    };
+    CHECK(text("plain 100%%\n", {}) == "plain 100%\n");
+    CHECK(text("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
+    CHECK(text("%.2f %s", {std::bit_cast<std::uint64_t>(2.5), 4096}) == "2.50 xxxx");
+    CHECK(text("%d", {0xffffffffu}) == "-1");
+    CHECK(text("%-4d|%c", {5 | (std::uint64_t{'x'} << 32)}) == "5   |x");
+    CHECK(text("%*d|%-*.1s|", {3 | (std::uint64_t{7} << 32), 2, 4096}) == "  7|x |");
+    CHECK(text("%-5s>", {1}).size() == 3001);
+    CHECK(text("%600d", {1}).size() == 600);
+    CHECK(text("broken %", {}) == "broken ");
+    CHECK(text("%q %5", {}) == "%q ");
+}
+
+TEST_CASE("printf: the result is the number of arguments, at most 32 of which are used") {
+    std::string conversions;
+    for (int i = 0; i < 34; ++i)
+        conversions += "%d ";
+    const std::vector<std::uint8_t> bytes(34 * 4);
+    const auto print = [&](std::string_view format) {
+        return lode::emulator::exec::format_printf(
+            format, bytes, [](std::uint64_t) { return std::string(); });
+    };
+    CHECK(print("none").arguments == 0);
+    CHECK(print("%d %%, %*d").arguments == 3);
+    const auto most = print(conversions);
+    CHECK(most.arguments == 32);
+    CHECK(most.text.ends_with("0 0 %d %d "));
 }
 
 namespace lode::emulator::exec {
 
 using testing::ptx_kernel;
 using testing::Rig;
+
+TEST_CASE("printf: without a format the result is -1") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 out",
+        "{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], 0; st.param.b64 [a], 0;"
+        "call.uni (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }"
+        "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1;",
+        ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);"));
+    const auto out = rig.put(std::vector<std::uint32_t>(1));
+    const auto outcome = rig.run(*module, "k", {1}, {1}, out);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::int32_t>(out, 1)[0] == -1);
+}
 
 TEST_CASE("barrier: producers arrive, consumers wait, and the count decides") {
     Rig rig;

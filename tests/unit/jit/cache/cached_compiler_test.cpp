@@ -275,18 +275,22 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     options.folder = scratch / "cache";
     options.log = Log([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
     options.policy = JitPolicy::forbid;
+    options.packs = {scratch / "missing.pack"};
     const FakeProcess strict(options);
     const auto refused = strict.cached->compile(saxpy, *Arch::parse("sm_90"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::not_found);
     CHECK(refused.error().message.find("saxpy.cu") != std::string::npos);
     CHECK(refused.error().message.find("LODE_JIT=forbid") != std::string::npos);
+    CHECK(refused.error().message.find("missing.pack (there is no such file)") !=
+          std::string::npos);
     const auto explained = strict.cached->explain(saxpy, *Arch::parse("sm_90"));
     REQUIRE(explained);
     CHECK(refused.error().message.find("key " + explained->key.to_hex()) != std::string::npos);
     CHECK(strict.fake->compilations == 0);
 
     options.policy = JitPolicy::warn;
+    options.packs.clear();
     lines.clear();
     CHECK(FakeProcess(options).tier(saxpy, {}, "sm_90") == "");
     REQUIRE(lines.size() == 1);
