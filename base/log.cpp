@@ -1,5 +1,6 @@
 #include <lode/base/log.hpp>
 
+#include <cstdio>
 #include <utility>
 
 namespace LODE_NAMESPACE {
@@ -19,6 +20,13 @@ std::string_view to_string(LogLevel level) noexcept {
 }
 
 Log::Log(LogHook hook) : hook_(hook ? std::make_shared<const LogHook>(std::move(hook)) : nullptr) {}
+
+Log Log::to_stderr(LogLevel least) {
+    return Log([least](LogLevel level, std::string_view line) {
+        if (level >= least)
+            std::fprintf(stderr, "lode: %.*s\n", static_cast<int>(line.size()), line.data());
+    });
+}
 
 void Log::write(LogLevel level, std::string_view line) const noexcept {
     if (!hook_) return;

@@ -1,5 +1,6 @@
 /// \file
-/// The log hook. lode writes nothing to stdout or stderr; it calls the hook if the host sets one.
+/// The log hook. lode writes to stderr only through Log::to_stderr(); otherwise it calls the hook
+/// if the host sets one.
 #pragma once
 
 #include <lode/base/api.hpp>
@@ -35,6 +36,9 @@ public:
     Log() noexcept = default;
     /// Shares `hook` among all copies; an empty one discards everything.
     explicit Log(LogHook hook);
+
+    /// Writes lines of at least this severity to stderr, each after "lode: ".
+    [[nodiscard]] static Log to_stderr(LogLevel least = LogLevel::warning);
 
     /// Whether there is a hook: if not, a caller can skip formatting the line.
     [[nodiscard]] bool enabled() const noexcept { return hook_ != nullptr; }

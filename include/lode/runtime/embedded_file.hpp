@@ -3,7 +3,9 @@
 #pragma once
 
 #include <lode/base/api.hpp>
+#include <lode/jit/source.hpp>
 
+#include <string>
 #include <string_view>
 
 LODE_API_BEGIN
@@ -14,6 +16,12 @@ namespace LODE_NAMESPACE {
 struct EmbeddedFile {
     std::string_view name;     ///< "reduce_sm80.cu", or "reduce_sm80.sm_80.cubin" when precompiled.
     std::string_view content;  ///< Static storage.
+
+    /// A source with the file's code and name: PTX if its name ends in ".ptx", CUDA C++ otherwise.
+    [[nodiscard]] Source source() const {
+        return name.ends_with(".ptx") ? Source::ptx(std::string(content), std::string(name))
+                                      : Source::text(std::string(content), std::string(name));
+    }
 };
 
 }  // namespace LODE_NAMESPACE

@@ -1,12 +1,14 @@
 #include <lode/base/log.hpp>
 
 #include <atomic>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 using lode::Log;
 using lode::LogLevel;
@@ -55,6 +57,24 @@ TEST_CASE("log: may be written from several threads") {
     for (auto& thread : threads)
         thread.join();
     CHECK(lines == writers * each);
+}
+
+TEST_CASE("log: to_stderr writes the lines of its level and above") {
+    std::FILE* const file = std::tmpfile();
+    REQUIRE(file != nullptr);
+    const int kept = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    for (const Log& log : {Log::to_stderr(), Log::to_stderr(LogLevel::info)}) {
+        log.write(LogLevel::info, "info");
+        log.write(LogLevel::warning, "warning");
+    }
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    char text[64] = {};
+    std::rewind(file);
+    (void)std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    CHECK(std::string(text) == "lode: warning\nlode: info\nlode: warning\n");
 }
 
 TEST_CASE("log: every level has a name") {

@@ -59,6 +59,13 @@ VariantDeviceProperties properties_of(int number) {
 
 }  // namespace
 
+TEST_CASE("embedded files: one is a source with its code and name") {
+    const lode::Source cuda = files[0].source();
+    CHECK(cuda == lode::Source::text("code", "sum.cu"));
+    CHECK(cuda.language() == lode::Source::Language::cuda);
+    CHECK(lode::EmbeddedFile{"sum.ptx", "ptx"}.source() == lode::Source::ptx("ptx", "sum.ptx"));
+}
+
 TEST_CASE("variants: each device gets its best row") {
     const auto family = make_family();
     REQUIRE(check_family(family));
