@@ -44,7 +44,7 @@ function(lode_embed_kernels target)
         COMMAND ${CMAKE_COMMAND} "-DNAME=${embed_NAME}" "-DSOURCE=${source}" "-DHEADER=${header}"
                 "-DFILES=${files}" -P "${_LODE_EMBED_SCRIPT}"
         DEPENDS ${files} "${_LODE_EMBED_SCRIPT}"
-        COMMENT "Embedding the kernels of ${embed_NAME}"
+        COMMENT "Embedding the files of lode_embedded::${embed_NAME}()"
         VERBATIM)
     # All generated sources define the same names in an anonymous namespace.
     set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

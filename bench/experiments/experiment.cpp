@@ -38,7 +38,8 @@ Figure of_times(std::vector<double> times) {
 }  // namespace
 
 Bench::Bench()
-    : runtime(sample::open_runtime()),
+    : runtime(
+          unwrap(lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}))),
       device(unwrap(runtime.device())),
       stream(unwrap(device.create_stream())),
       timed(!runtime.driver().is_emulator()) {}
@@ -137,7 +138,7 @@ int run(int argc, char** argv, const char* claim, void (*body)(Bench&)) {
     constexpr std::string_view prefix = "lode_experiment_";
     std::string name = std::filesystem::path(argv[0]).filename();
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
-    return sample::run([&] {
+    try {
         Bench bench;
         std::printf("%s on %s (%s, driver %s)\n%s\n", name.c_str(), bench.device.name().c_str(),
                     bench.device.cc().to_string().c_str(),
@@ -146,7 +147,17 @@ int run(int argc, char** argv, const char* claim, void (*body)(Bench&)) {
         std::printf("All results are right; %d figures differ from what is expected.\n",
                     bench.misses());
         if (!json.empty()) bench.write_json(json, name, claim, command);
-    });
+        return 0;
+    } catch (const lode::Exception& failure) {
+        constexpr int skipped = 77;
+        std::fprintf(stderr, "%s\n", failure.what());
+        const auto code = failure.error().code;
+        const bool none = code == lode::Errc::driver_missing || code == lode::Errc::no_device;
+        return none ? skipped : 1;
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "%s\n", failure.what());
+        return 1;
+    }
 }
 
 }  // namespace experiment

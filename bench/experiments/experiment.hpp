@@ -3,8 +3,7 @@
 /// beside what is expected of them.
 #pragma once
 
-#include "samples/support/sample.hpp"
-
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +20,11 @@
 namespace experiment {
 
 using lode::unwrap;
-using sample::check;
+
+/// Ends the experiment as failed unless `holds`.
+inline void check(bool holds, const std::string& what) {
+    if (!holds) throw std::runtime_error("failed: " + what);
+}
 
 /// A measured number. NaN: it wasn't measured.
 struct Figure {

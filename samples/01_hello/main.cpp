@@ -1,20 +1,26 @@
 // From source to a checked result: compiles saxpy.cu for the current device, launches it on a
 // million elements and compares each of them with the host's.
-#include "samples/support/sample.hpp"
-
+//
+//     cmake -B build && cmake --build build && build/01_hello
+//     saxpy on …: 1000000 elements, 0 wrong
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <vector>
 
-namespace {
+#include <lode_embedded/kernels.hpp>
 
-void hello() {
-    const auto runtime = sample::open_runtime();
-    const auto device = lode::unwrap(runtime.device());
-    const auto saxpy = lode::unwrap(device.load<void(float, const float*, float*, int)>(
-        lode::Source::file(sample::kernel_file("saxpy.cu")), "saxpy"));
+using lode::unwrap;
+
+int main() try {
+    const auto runtime =
+        unwrap(lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}));
+    const auto device = unwrap(runtime.device());
+    const auto saxpy = unwrap(device.load<void(float, const float*, float*, int)>(
+        lode_embedded::kernels()[0].source(), "saxpy"));
 
     constexpr int n = 1'000'000;
     constexpr float a = 2.5F;
@@ -24,24 +30,21 @@ void hello() {
         x[i] = static_cast<float>(i) / n;
         y[i] = 1.0F - x[i];
     }
-    const auto device_x = lode::unwrap(device.upload(x));
-    const auto device_y = lode::unwrap(device.upload(y));
+    const auto device_x = unwrap(device.upload(x));
+    const auto device_y = unwrap(device.upload(y));
 
-    const auto stream = lode::unwrap(device.create_stream());
-    lode::unwrap(saxpy.launch(stream, lode::cover(n), a, device_x, device_y, n));
-    lode::unwrap(stream.sync());
-    const auto result = lode::unwrap(device_y.to_vector());
+    const auto stream = unwrap(device.create_stream());
+    unwrap(saxpy.launch(stream, lode::cover(n), a, device_x, device_y, n));
+    unwrap(stream.sync());
+    const auto result = unwrap(device_y.to_vector());
 
     // The compiler contracts a*x+y to one rounding, like std::fma: the bits are the same.
     int wrong = 0;
     for (int i = 0; i < n; ++i)
         wrong += result[i] != std::fma(a, x[i], y[i]);
     std::printf("saxpy on %s: %d elements, %d wrong\n", device.name().c_str(), n, wrong);
-    sample::check(wrong == 0, "every element is a*x+y");
-}
-
-}  // namespace
-
-int main() {
-    return sample::run(hello);
+    return wrong == 0 ? 0 : 1;
+} catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }

@@ -1,15 +1,30 @@
 // One source, two option sets: what fast maths costs in accuracy and saves in time, registers and
 // local memory. The exact sinf has a slow path for |x| > 105615 (Programming Guide 5.4.1).
-#include "samples/support/sample.hpp"
-
+//
+//     cmake -B build && cmake --build build && build/02_fast_math
+//     maths  registers  local   |x| < pi: ms  max error   x to 1e9: ms  max error
+//     ieee … B …
+//     fast … B …
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include <lode_embedded/kernels.hpp>
+
+using lode::unwrap;
+
 namespace {
+
+void check(bool holds, const char* what) {
+    if (!holds) throw std::runtime_error(std::string("failed: ") + what);
+}
 
 using Sine = lode::Kernel<void(const float*, float*, int)>;
 
@@ -25,21 +40,21 @@ Measurement measure(const lode::Device& device, const Sine& sine, float from, fl
     std::vector<float> x(n);
     for (int i = 0; i < n; ++i)
         x[i] = from + (to - from) * (static_cast<float>(i) / n);
-    const auto input = lode::unwrap(device.upload(x));
-    const auto output = lode::unwrap(device.alloc<float>(n));
-    const auto stream = lode::unwrap(device.create_stream());
-    const auto start = lode::unwrap(device.create_event());
-    const auto stop = lode::unwrap(device.create_event());
+    const auto input = unwrap(device.upload(x));
+    const auto output = unwrap(device.alloc<float>(n));
+    const auto stream = unwrap(device.create_stream());
+    const auto start = unwrap(device.create_event());
+    const auto stop = unwrap(device.create_event());
 
-    lode::unwrap(sine.launch(stream, lode::cover(n), input, output, n));  // Warms up.
-    lode::unwrap(start.record(stream));
+    unwrap(sine.launch(stream, lode::cover(n), input, output, n));  // Warms up.
+    unwrap(start.record(stream));
     for (int i = 0; i < launches; ++i)
-        lode::unwrap(sine.launch(stream, lode::cover(n), input, output, n));
-    lode::unwrap(stop.record(stream));
-    lode::unwrap(stream.sync());
+        unwrap(sine.launch(stream, lode::cover(n), input, output, n));
+    unwrap(stop.record(stream));
+    unwrap(stream.sync());
 
-    Measurement result{.ms = lode::unwrap(stop.elapsed_ms_since(start)) / launches};
-    const auto y = lode::unwrap(output.to_vector());
+    Measurement result{.ms = unwrap(stop.elapsed_ms_since(start)) / launches};
+    const auto y = unwrap(output.to_vector());
     for (int i = 0; i < n; ++i) {
         const double exact = std::sin(static_cast<double>(x[i]));
         const auto rounded = std::abs(static_cast<float>(exact));
@@ -50,30 +65,30 @@ Measurement measure(const lode::Device& device, const Sine& sine, float from, fl
     return result;
 }
 
-void compare() {
-    const auto runtime = sample::open_runtime();
-    const auto device = lode::unwrap(runtime.device());
+}  // namespace
+
+int main() try {
+    const auto runtime =
+        unwrap(lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}));
+    const auto device = unwrap(runtime.device());
     std::printf("maths  registers  local   |x| < pi: ms  max error   x to 1e9: ms  max error\n");
     for (const bool fast : {false, true}) {
         lode::KernelOptions options;
         if (fast) options.compile.math.preset = lode::Math::Preset::fast;
-        const auto sine = lode::unwrap(device.load<void(const float*, float*, int)>(
-            lode::Source::file(sample::kernel_file("sine.cu")), "sine", options));
+        const auto sine = unwrap(device.load<void(const float*, float*, int)>(
+            lode_embedded::kernels()[0].source(), "sine", options));
         const auto small = measure(device, sine, -3.1415925F, 3.1415925F);
         const auto huge = measure(device, sine, 1e6F, 1e9F);
         std::printf("%-5s  %9d  %3zu B  %14.4f  %9.2g  %13.4f  %9.2g\n", fast ? "fast" : "ieee",
                     sine.attributes().registers, sine.attributes().local_bytes, small.ms,
                     small.absolute, huge.ms, huge.absolute);
         if (fast) {  // Programming Guide D.2, Table 9: the bound holds only on [-pi, pi].
-            sample::check(small.absolute <= std::exp2(-21.41), "__sinf is within 2^-21.41");
+            check(small.absolute <= std::exp2(-21.41), "__sinf is within 2^-21.41");
         } else {  // Programming Guide D.1, Table 6: for every argument.
-            sample::check(std::max(small.ulp, huge.ulp) <= 2.0, "sinf is within 2 ulp");
+            check(std::max(small.ulp, huge.ulp) <= 2.0, "sinf is within 2 ulp");
         }
     }
-}
-
-}  // namespace
-
-int main() {
-    return sample::run(compare);
+} catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }

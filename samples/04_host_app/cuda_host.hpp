@@ -2,15 +2,17 @@
 // runtime that a guest such as lode must leave unchanged.
 #pragma once
 
-#include "samples/support/sample.hpp"
-
 #include <lode/runtime/native.hpp>
+
+#include <stdexcept>
+#include <string>
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
-namespace sample {
-
+inline void check(bool holds, const char* what) {
+    if (!holds) throw std::runtime_error(std::string("failed: ") + what);
+}
 inline void check(cudaError_t status) {
     check(status == cudaSuccess, cudaGetErrorString(status));
 }
@@ -40,5 +42,3 @@ struct HostState {
     }
     friend bool operator==(const HostState&, const HostState&) = default;
 };
-
-}  // namespace sample

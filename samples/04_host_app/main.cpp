@@ -1,18 +1,24 @@
 // lode inside a CUDA application: its kernels run between the application's own cuBLAS calls, on
 // its stream and its memory, and leave its current device, context and last error unchanged.
-#include "samples/support/cuda_host.hpp"
+//
+//     cmake -B build && cmake --build build && build/04_host_app
+//     1048576 elements through lode, cuBLAS and lode on …: correct
+#include "cuda_host.hpp"
 
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
+#include <cstdio>
+#include <exception>
 #include <vector>
 
-namespace {
+#include <lode_embedded/kernels.hpp>
 
-using sample::check;
+using lode::unwrap;
 
-void host_app() {
-    const auto runtime = lode::unwrap(lode::Runtime::open());
-    const auto device = lode::unwrap(runtime.device(0));
+int main() try {
+    const auto runtime = unwrap(lode::Runtime::open());
+    const auto device = unwrap(runtime.device(0));
 
     // The application: its device, stream, memory and cuBLAS, all through the CUDA runtime API.
     constexpr int n = 1 << 20;
@@ -31,19 +37,19 @@ void host_app() {
         check(cudaMemcpyAsync(*memory, host.data(), bytes, cudaMemcpyDefault, stream));
     }
     check(cudaSetDevice(-1) == cudaErrorInvalidDevice, "the application has an error pending");
-    const auto before = sample::HostState::now();
+    const auto before = HostState::now();
     check(before.last_error == cudaErrorInvalidDevice, "the pending error can be seen");
 
     // lode's part: no call waits; the stream alone keeps the order.
-    const auto axpb = lode::unwrap(device.load<void(float, float, float*, int)>(
-        lode::Source::file(sample::kernel_file("axpb.cu")), "axpb"));
-    const auto guest = lode::unwrap(device.adopt(stream));
+    const auto axpb = unwrap(
+        device.load<void(float, float, float*, int)>(lode_embedded::kernels()[0].source(), "axpb"));
+    const auto guest = unwrap(device.adopt(stream));
     const float two = 2.0F;
-    lode::unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 2.0F, x, n));  // x: 3*1 + 2 = 5
-    check(cublasSaxpy(cublas, n, &two, x, 1, y, 1));                     // y: 1 + 2*5 = 11
-    lode::unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 1.0F, y, n));  // y: 3*11 + 1 = 34
-    check(sample::HostState::now() == before, "device, context and last error are unchanged");
-    check(lode::unwrap(device.primary_context()) == before.context,
+    unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 2.0F, x, n));  // x: 3*1 + 2 = 5
+    check(cublasSaxpy(cublas, n, &two, x, 1, y, 1));               // y: 1 + 2*5 = 11
+    unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 1.0F, y, n));  // y: 3*11 + 1 = 34
+    check(HostState::now() == before, "device, context and last error are unchanged");
+    check(unwrap(device.primary_context()) == before.context,
           "application and guest share the primary context");
 
     check(cudaMemcpyAsync(host.data(), y, bytes, cudaMemcpyDefault, stream));
@@ -56,10 +62,7 @@ void host_app() {
     check(cudaStreamDestroy(stream));
     std::printf("%d elements through lode, cuBLAS and lode on %s: correct\n", n,
                 device.name().c_str());
-}
-
-}  // namespace
-
-int main() {
-    return sample::run(host_app);
+} catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }

@@ -1,31 +1,46 @@
 // Captures twenty launches of a small kernel into a graph, launches the graph 100 times and changes
 // one of its nodes. Compares the time with that of the same launches on a stream.
-#include "samples/support/sample.hpp"
-
+//
+//     cmake -B build && cmake --build build && build/08_graph
+//     20 kernels on …: launched on the stream … µs, as a graph … µs
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <lode_embedded/kernels.hpp>
+
+using lode::unwrap;
 
 namespace {
+
+void check(bool holds, const char* what) {
+    if (!holds) throw std::runtime_error(std::string("failed: ") + what);
+}
 
 constexpr int n = 1000;
 constexpr int kernels = 20;
 constexpr int repeats = 100;
 
-void graph() {
-    const auto runtime = sample::open_runtime();
-    const auto device = lode::unwrap(runtime.device());
-    const auto add = lode::unwrap(device.load<void(int*, int, int)>(
-        lode::Source::file(sample::kernel_file("add.cu")), "add"));
-    auto x = lode::unwrap(device.alloc<int>(n));
-    lode::unwrap(x.zero());
-    const auto stream = lode::unwrap(device.create_stream());
+}  // namespace
+
+int main() try {
+    const auto runtime =
+        unwrap(lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}));
+    const auto device = unwrap(runtime.device());
+    const auto add =
+        unwrap(device.load<void(int*, int, int)>(lode_embedded::kernels()[0].source(), "add"));
+    auto x = unwrap(device.alloc<int>(n));
+    unwrap(x.zero());
+    const auto stream = unwrap(device.create_stream());
     int expected = 0;
     const auto all_equal = [&](int amount, const char* what) {
         expected += amount;
-        const auto values = lode::unwrap(x.to_vector());
-        sample::check(std::count(values.begin(), values.end(), expected) == n, what);
+        const auto values = unwrap(x.to_vector());
+        check(std::count(values.begin(), values.end(), expected) == n, what);
     };
 
     const auto launch_all = [&]() -> lode::Status {
@@ -35,35 +50,32 @@ void graph() {
         return launched;
     };
     const lode::TimingOptions timing{.warm_ups = 0, .measurements = 1, .runs = repeats};
-    lode::unwrap(launch_all());  // Warms up.
-    const auto streamed = lode::unwrap(lode::time_work(device, stream, timing, launch_all));
+    unwrap(launch_all());  // Warms up.
+    const auto streamed = unwrap(lode::time_work(device, stream, timing, launch_all));
     all_equal(kernels * (repeats + 1), "the launches on the stream add 1 each");
 
-    auto capture = lode::unwrap(lode::Capture::begin(stream));
-    lode::unwrap(launch_all());
-    const auto captured = lode::unwrap(capture.finish());
+    auto capture = unwrap(lode::Capture::begin(stream));
+    unwrap(launch_all());
+    const auto captured = unwrap(capture.finish());
     all_equal(0, "captured launches don't run");
-    auto executable = lode::unwrap(captured.instantiate());
-    lode::unwrap(executable.upload(stream));
+    auto executable = unwrap(captured.instantiate());
+    unwrap(executable.upload(stream));
     const auto launch_graph = [&] { return executable.launch(stream); };
-    const auto replayed = lode::unwrap(lode::time_work(device, stream, timing, launch_graph));
+    const auto replayed = unwrap(lode::time_work(device, stream, timing, launch_graph));
     all_equal(kernels * repeats, "the graph's launches add the same");
 
-    const auto nodes = lode::unwrap(captured.nodes());
-    sample::check(nodes.size() == kernels, "the graph has one node per launch");
+    const auto nodes = unwrap(captured.nodes());
+    check(nodes.size() == kernels, "the graph has one node per launch");
     constexpr int more = 5;
-    lode::unwrap(executable.set_kernel(nodes.front(), add, lode::cover(n), x, more, n));
+    unwrap(executable.set_kernel(nodes.front(), add, lode::cover(n), x, more, n));
     for (int i = 0; i < repeats; ++i)
-        lode::unwrap(executable.launch(stream));
-    lode::unwrap(stream.sync());
+        unwrap(executable.launch(stream));
+    unwrap(stream.sync());
     all_equal((kernels - 1 + more) * repeats, "the changed node adds 5");
 
     std::printf("%d kernels on %s: launched on the stream %.1f µs, as a graph %.1f µs\n", kernels,
                 device.name().c_str(), streamed.min_ms * 1e3, replayed.min_ms * 1e3);
-}
-
-}  // namespace
-
-int main() {
-    return sample::run(graph);
+} catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }

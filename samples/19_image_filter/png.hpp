@@ -10,8 +10,6 @@
 #include <span>
 #include <string>
 
-namespace sample {
-
 /// `value` as bytes, the highest first.
 inline std::string big_endian(std::uint32_t value) {
     std::string bytes;
@@ -68,5 +66,3 @@ inline void write_png(const std::filesystem::path& path, std::span<const float> 
     file.exceptions(std::ios::failbit | std::ios::badbit);
     file.flush();
 }
-
-}  // namespace sample

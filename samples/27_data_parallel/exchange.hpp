@@ -1,9 +1,9 @@
 // Training, and the ways to add the gradients of all devices.
 #pragma once
 
-#include "samples/27_data_parallel/replica.hpp"
-#include "samples/support/nccl.hpp"
-#include "samples/support/ranks.hpp"
+#include "nccl.hpp"
+#include "ranks.hpp"
+#include "replica.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,13 +1,16 @@
 // Data-parallel training: every device has a share of the samples and a copy of the weights, and
 // adds the gradients of all after each step: by NCCL, or by copies where it isn't installed.
 //
-//   27_data_parallel               all devices in one process
-//   27_data_parallel --processes   one process for each device
-//   mpirun 27_data_parallel --mpi  the same with MPI, if the sample was built with it
-#include "samples/27_data_parallel/exchange.hpp"
-#include "samples/support/ranks.hpp"
+//     cmake -B build && cmake --build build && build/27_data_parallel
+//     devices: …, compilations: …, gradients are added by …
+//
+// With --processes, each device has a process of its own. If CMake has found MPI,
+// `mpirun build/27_data_parallel --mpi` does the same.
+#include "exchange.hpp"
+#include "ranks.hpp"
 
 #include <cstdio>
+#include <exception>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -25,7 +28,8 @@ void report(const lode::Runtime& runtime, int world, const char* how, double com
 }
 
 void all_devices() {
-    const auto runtime = sample::open_runtime();
+    const auto runtime = lode::unwrap(
+        lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}));
     lode::unwrap(runtime.device());  // There is one.
     const int world = runtime.device_count();
     Replicas replicas;
@@ -59,20 +63,22 @@ void one_device(const sample::Rank& rank) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     const std::string_view mode = argc > 1 ? argv[1] : "";
-    return sample::run([&] {
-        if (mode == "--processes") {
-            const auto runtime = sample::open_runtime();
-            lode::unwrap(runtime.device());  // There is one.
-            sample::check(sample::Rank::start(runtime.device_count()), "every process succeeds");
-        } else if (mode == "--rank" && argc == 5) {
-            one_device(sample::Rank(std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4])));
-        } else if (mode == "--mpi") {
-            one_device(sample::Rank::of_mpi());
-        } else {
-            sample::check(mode.empty(), "the argument is --processes, --mpi or none");
-            all_devices();
-        }
-    });
+    if (mode == "--processes") {
+        const auto runtime = lode::unwrap(
+            lode::Runtime::open({.emulator_fallback = true, .log = lode::Log::to_stderr()}));
+        lode::unwrap(runtime.device());  // There is one.
+        sample::check(sample::Rank::start(runtime.device_count()), "every process succeeds");
+    } else if (mode == "--rank" && argc == 5) {
+        one_device(sample::Rank(std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4])));
+    } else if (mode == "--mpi") {
+        one_device(sample::Rank::of_mpi());
+    } else {
+        sample::check(mode.empty(), "the argument is --processes, --mpi or none");
+        all_devices();
+    }
+} catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
 }

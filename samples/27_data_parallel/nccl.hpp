@@ -1,7 +1,7 @@
 // NCCL, opened where it is there: the few functions that samples use, as its manual declares them.
 #pragma once
 
-#include "samples/support/sample.hpp"
+#include "check.hpp"
 
 #include <array>
 #include <cstddef>

@@ -2,7 +2,7 @@
 // and that share a page of memory.
 #pragma once
 
-#include "samples/support/sample.hpp"
+#include "check.hpp"
 
 #include <algorithm>
 #include <atomic>

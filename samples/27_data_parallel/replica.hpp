@@ -1,13 +1,14 @@
 // One device's share of the samples, its copy of the weights, and the kernels.
 #pragma once
 
-#include "samples/support/sample.hpp"
-
+#include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <cstdint>
 #include <set>
 #include <vector>
+
+#include <lode_embedded/kernels.hpp>
 
 namespace sample {
 
@@ -29,7 +30,7 @@ inline float feature_of(std::uint64_t index) {
 template <class... Arguments>
 auto load(const lode::Device& device, const char* name) {
     return lode::unwrap(
-        device.load<void(Arguments...)>(lode::Source::file(kernel_file("train.cu")), name));
+        device.load<void(Arguments...)>(lode_embedded::kernels()[0].source(), name));
 }
 
 /// The number of different architectures.

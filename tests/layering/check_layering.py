@@ -65,9 +65,9 @@ OS_BODIES = re.compile(r"^base/os/linux/|^jit/nvrtc/linux/|^jit/shims/|"
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
-# benchmarks measure parts of the components, and experiments end and check as samples do.
+# benchmarks measure parts of the components.
 PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"},
-                         "bench": {"base", "c", "jit", "runtime", "emulator", "samples"}}
+                         "bench": {"base", "c", "jit", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
@@ -94,7 +94,7 @@ SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi
                            r"elf|errno|fcntl|float|immintrin|limits|link|locale|malloc|math|poll|pthread|sched|"
                            r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
                            r"cxxabi|x86intrin)\.h$")
-KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.
+KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples|tools/lode/template)/")  # For NVRTC or other builds.
 C_HEADER = "lode/lode.h"  # The public header of the component c.
 UNWRAP = "lode/base/unwrap.hpp"  # Opt-in because it throws; lode.hpp doesn't include it.
 PLAIN_NAMESPACE = re.compile(r"^\s*(?:inline )?namespace lode(?:::\w+)* \{")

@@ -271,7 +271,7 @@ class Document(unittest.TestCase):
         every = set(check_layering.COMPONENTS)
         for component in check_layering.OUTSIDERS:
             private = lent.get(component, set())
-            expected = ("any; samples/support" if private == every | {"samples"} else
+            expected = ("any" if private == every else
                         "public headers" if not private else
                         f"public headers; private ones of {' and '.join(sorted(private))}")
             self.assertEqual(stated.pop(component), expected, component)
