@@ -29,6 +29,7 @@ struct Command {
 };
 
 Command declare_info(CLI::App& app);
+Command declare_init(CLI::App& app);
 Command declare_compile(CLI::App& app);
 Command declare_link(CLI::App& app);
 Command declare_run(CLI::App& app);

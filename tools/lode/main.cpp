@@ -97,10 +97,11 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app),  declare_compile(app),    declare_link(app),
-                           declare_run(app),   declare_variants(app),   declare_cache(app),
-                           declare_warm(app),  declare_doctor(app),     declare_emulate(app),
-                           declare_bench(app), declare_completion(app), declare_man(app)};
+    std::array commands = {declare_info(app),    declare_init(app),  declare_compile(app),
+                           declare_link(app),    declare_run(app),   declare_variants(app),
+                           declare_cache(app),   declare_warm(app),  declare_doctor(app),
+                           declare_emulate(app), declare_bench(app), declare_completion(app),
+                           declare_man(app)};
     bool whole_log = false;
     std::string color = "auto";
     const auto add_color = [&](CLI::App& to) {
