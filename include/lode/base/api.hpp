@@ -3,7 +3,19 @@
 /// LODE_API_END: what the shared library exports.
 #pragma once
 
+#if __cplusplus < 202002L
+#error \
+    "lode needs C++20: add -std=c++20, or set CMAKE_CXX_STANDARD to 20 (GCC 11, Clang 14 or newer)."
+#endif
+
 #include <lode/base/package.h>
+
+#include <version>
+
+#ifndef __cpp_lib_jthread
+#error \
+    "lode needs <stop_token>: use libstdc++ 11 or libc++ 20, or newer. For Clang, drop -stdlib=libc++."
+#endif
 
 /// The version, major, minor and patch. CMakeLists.txt reads it here.
 #define LODE_VERSION_NUMBERS 0, 2, 0
