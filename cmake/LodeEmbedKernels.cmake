@@ -28,6 +28,7 @@ function(lode_embed_kernels target)
         get_filename_component(file "${file}" ABSOLUTE)
         list(APPEND files "${file}")
     endforeach()
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL _lode_require_files [[${embed_NAME}]] [[${files}]])")
     foreach(request IN LISTS LODE_PRECOMPILE_KERNELS)
         if(request MATCHES "^${embed_NAME}:(.+)$")
             list(APPEND embed_PRECOMPILE "${CMAKE_MATCH_1}")
@@ -50,6 +51,17 @@ function(lode_embed_kernels target)
     set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${folder}/include")
+endfunction()
+
+# At the end of a folder, when the files that it generates are known.
+function(_lode_require_files name files)
+    foreach(file IN LISTS files)
+        get_source_file_property(is_generated "${file}" GENERATED)
+        if(NOT EXISTS "${file}" AND NOT is_generated)
+            message(SEND_ERROR "lode_embed_kernels(NAME ${name}): ${file} doesn't exist. "
+                               "FILES are relative to the folder of CMakeLists.txt.")
+        endif()
+    endforeach()
 endfunction()
 
 # Compiles "file.cu@sm_90a" to `cubin`; `inputs` are all files of the family.

@@ -10,6 +10,10 @@ include(GNUInstallDirs)
 get_property(_lode_components GLOBAL PROPERTY LODE_COMPONENT_TARGETS)
 set(_lode_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lode")
 
+# What the linker of a C host doesn't add by itself.
+set(_lode_cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER _lode_cxx_runtime INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+|m)$")
+
 if(BUILD_SHARED_LIBS)
     install(
         TARGETS lode_shared
@@ -19,6 +23,10 @@ if(BUILD_SHARED_LIBS)
                 NAMELINK_COMPONENT lode_development)
     install(TARGETS lode EXPORT lode)
 else()
+    foreach(library IN LISTS _lode_cxx_runtime)
+        target_link_libraries(
+            lode_base INTERFACE $<INSTALL_INTERFACE:$<$<LINK_LANGUAGE:C>:${library}>>)
+    endforeach()
     install(
         TARGETS lode ${_lode_components}
         EXPORT lode
@@ -64,6 +72,7 @@ install(
 # pkg-config, relative to the file itself, so that the prefix can be moved.
 set(LODE_PC_FLAGS "")
 set(LODE_PC_LIBRARIES "")
+set(LODE_PC_STATIC "")
 if(BUILD_SHARED_LIBS)
     set(LODE_PC_FLAGS " -DLODE_SHARED")
     set(LODE_PC_LIBRARIES "-llode")
@@ -82,26 +91,17 @@ else()
     # A plug-in doesn't export them.
     list(JOIN _lode_archives ":" _lode_archives)
     string(PREPEND LODE_PC_LIBRARIES "-Wl,--exclude-libs,${_lode_archives} ")
-    get_property(_lode_libraries GLOBAL PROPERTY LODE_COMPONENT_LIBRARIES)
-    list(REMOVE_DUPLICATES _lode_libraries)
-    foreach(library IN LISTS _lode_libraries)
-        if(TARGET ${library})
-            get_target_property(kind ${library} TYPE)
-            if(kind MATCHES "^(SHARED|STATIC|UNKNOWN)_LIBRARY$")
-                string(APPEND LODE_PC_LIBRARIES "$<TARGET_LINKER_FILE:${library}> ")
-            endif()
-        endif()
-    endforeach()
-    string(APPEND LODE_PC_LIBRARIES "-pthread ${CMAKE_DL_LIBS} ")
-    string(REPLACE " dl " " -ldl " LODE_PC_LIBRARIES "${LODE_PC_LIBRARIES}")
+    string(APPEND LODE_PC_LIBRARIES "-pthread -l${CMAKE_DL_LIBS}")
+    list(JOIN LODE_PC_DEPENDENCIES ", " _lode_requires)
+    list(JOIN _lode_cxx_runtime " -l" _lode_private)
+    set(LODE_PC_STATIC "Requires: ${_lode_requires}\nLibs.private: -l${_lode_private}\n")
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
            OUTPUT_VARIABLE LODE_PC_LIBDIR)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
            OUTPUT_VARIABLE LODE_PC_INCLUDEDIR)
 string(REGEX REPLACE "[^/]+" ".." LODE_PC_PREFIX "${LODE_PC_LIBDIR}/pkgconfig")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/lode.pc.in" "${PROJECT_BINARY_DIR}/lode.pc.in" @ONLY)
-file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/lode.pc" INPUT "${PROJECT_BINARY_DIR}/lode.pc.in")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lode.pc.in" "${PROJECT_BINARY_DIR}/lode.pc" @ONLY)
 install(
     FILES "${PROJECT_BINARY_DIR}/lode.pc"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
