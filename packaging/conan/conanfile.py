@@ -44,7 +44,6 @@ class Lode(ConanFile):
         self.requires("nlohmann_json/[>=3.11 <4]", visible=False)
         if self.options.tools:
             self.requires("cli11/[>=2.1 <3]", visible=False)
-            self.requires("libseccomp/[>=2.5 <3]")
             self.requires("xbyak/[>=6.68]", visible=False)
 
     def generate(self):

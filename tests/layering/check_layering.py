@@ -80,7 +80,6 @@ LIBRARIES = [
     ("zstd", "zstd", "zstd::", "zstd"),
     ("nlohmann/", "nlohmann_json", "nlohmann_json::", "nlohmann/json"),
     ("CLI/", "CLI11", "CLI11::", "CLI11"),
-    ("seccomp.h", "PkgConfig", "PkgConfig::seccomp", "libseccomp"),
 ]
 # Libraries of headers alone: the component itself finds them, and hosts don't need them.
 HEADERS_ALONE = {"nlohmann_json"}

@@ -2,142 +2,156 @@
 
 #include "tools/worker/lacks.hpp"
 
-#ifndef LODE_HAS_SECCOMP
-
 #include <cerrno>
-
-namespace LODE_NAMESPACE::worker {
-
-Status restrict_calls(int /*socket*/, bool /*with_threads*/) {
-    return fail(Errc::not_supported,
-                "Untrusted source can't be compiled here: lode-worker was built without "
-                "libseccomp, which filters its system calls.");
-}
-
-}  // namespace LODE_NAMESPACE::worker
-
-#else
-
-#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <vector>
 
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace LODE_NAMESPACE::worker {
 namespace {
 
-/// Calls that are allowed whatever their arguments are. Those that a machine doesn't have are left
-/// out there.
+/// Calls that are allowed whatever their arguments are.
 constexpr int allowed_calls[] = {
     // Reading what Landlock lets it open; looking at names, which it lets everybody do.
-    SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(lseek), SCMP_SYS(close), SCMP_SYS(fstat),
-    SCMP_SYS(fstatfs), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
-    SCMP_SYS(getcwd),
+    __NR_read, __NR_pread64, __NR_lseek, __NR_close, __NR_fstat, __NR_fstatfs, __NR_newfstatat,
+    __NR_readlinkat, __NR_faccessat, __NR_faccessat2, __NR_getcwd,
     // Memory, limited by RLIMIT_DATA and RLIMIT_AS.
-    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap),
+    __NR_brk, __NR_munmap, __NR_mremap,
     // Waiting for another thread, and its own name.
-    SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getcpu),
+    __NR_futex, __NR_sched_yield, __NR_getpid, __NR_gettid, __NR_getcpu,
     // Its own signals, time and end.
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-    SCMP_SYS(restart_syscall), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
-    SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
-    SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(exit), SCMP_SYS(exit_group),
+    __NR_rt_sigaction, __NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
+    __NR_restart_syscall, __NR_clock_gettime, __NR_clock_getres, __NR_clock_nanosleep,
+    __NR_nanosleep, __NR_gettimeofday, __NR_ppoll, __NR_exit, __NR_exit_group,
     // What it has used, and random numbers.
-    SCMP_SYS(getrusage), SCMP_SYS(sysinfo), SCMP_SYS(getrandom)};
+    __NR_getrusage, __NR_sysinfo, __NR_getrandom,
+#ifdef __NR_stat  // AArch64 has their successors alone.
+    __NR_stat, __NR_lstat, __NR_readlink, __NR_access, __NR_time, __NR_poll
+#endif
+};
 
 /// Further ones for new threads.
-constexpr int calls_for_threads[] = {SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
-                                     SCMP_SYS(sched_get_priority_max),
-                                     SCMP_SYS(sched_get_priority_min)};
+constexpr int calls_for_threads[] = {__NR_set_robust_list, __NR_rseq, __NR_sched_get_priority_max,
+                                     __NR_sched_get_priority_min};
 
+#ifdef __x86_64__
+constexpr std::uint32_t machine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t machine = AUDIT_ARCH_AARCH64;
+#endif
+
+/// Whether an argument has, of the bits of a mask, those of a value.
+struct Condition {
+    unsigned argument;
+    std::uint64_t mask;
+    std::uint64_t value;
+};
+
+Condition is(unsigned argument, std::uint64_t value) {
+    return {argument, ~std::uint64_t{0}, value};
+}
+/// Whether an argument has no other bits than those of a value.
+Condition has_only(unsigned argument, std::uint64_t bits) {
+    return {argument, ~bits, 0};
+}
+
+/// A program of the kernel's classic BPF: a list of rules, of which the first that fits decides.
 class Filter {
 public:
-    Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release) {
-        if (context_ == nullptr) {
-            problem_ = ENOMEM;
-            return;
-        }
-        // In order: a foreign machine's calls end the process; confine() has set no_new_privs; a
-        // tree of comparisons, not a list.
-        set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-        set(SCMP_FLTATR_CTL_NNP, 0);
-        set(SCMP_FLTATR_CTL_OPTIMIZE, 2);
-        set(SCMP_FLTATR_CTL_TSYNC, 1);
+    Filter() {
+        load(offsetof(seccomp_data, arch));
+        code_.push_back({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, machine});
+        end(SECCOMP_RET_KILL_PROCESS);
+        load(offsetof(seccomp_data, nr));
     }
 
     /// Allows a call if all conditions hold; a second rule is another alternative.
-    void allow(int call, std::initializer_list<scmp_arg_cmp> conditions = {}) {
-        rule(SCMP_ACT_ALLOW, call, conditions);
+    void allow(int call, std::initializer_list<Condition> conditions = {}) {
+        rule(SECCOMP_RET_ALLOW, call, conditions);
     }
-    void deny(int error, int call) { rule(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), call, {}); }
+    void deny(int error, int call) {
+        rule(SECCOMP_RET_ERRNO | static_cast<unsigned>(error), call, {});
+    }
 
     /// Returns an error number, 0 if the filter is in force.
     [[nodiscard]] int load() {
-        if (problem_ == 0) note(seccomp_load(context_.get()));
-        return problem_;
+        end(SECCOMP_RET_ERRNO | EPERM);
+        const sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
+        const long result =
+            ::syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+        // Above zero: a thread with a filter of its own.
+        return result == 0 ? 0 : result > 0 ? ESRCH : errno;
     }
 
 private:
-    void set(scmp_filter_attr attribute, std::uint32_t value) {
-        note(seccomp_attr_set(context_.get(), attribute, value));
-    }
-    void rule(std::uint32_t action, int call, std::initializer_list<scmp_arg_cmp> conditions) {
-        if (problem_ != 0) return;
-        note(seccomp_rule_add_array(context_.get(), action, call,
-                                    static_cast<unsigned>(conditions.size()), conditions.begin()));
-    }
-    void note(int result) {
-        if (result < 0 && problem_ == 0) problem_ = -result;
+    void rule(std::uint32_t action, int call, std::initializer_list<Condition> conditions) {
+        // Each half of an argument takes three instructions.
+        const std::size_t length = 2 + 6 * conditions.size();
+        const std::size_t end_of_rule = code_.size() + length;
+        go_unless_equal(static_cast<std::uint32_t>(call), end_of_rule);
+        for (const auto& [argument, mask, value] : conditions) {
+            for (const unsigned half : {0U, 1U}) {
+                load(offsetof(seccomp_data, args) + 8 * argument + 4 * half);
+                add(BPF_ALU | BPF_AND | BPF_K, static_cast<std::uint32_t>(mask >> (32 * half)));
+                go_unless_equal(static_cast<std::uint32_t>(value >> (32 * half)), end_of_rule);
+            }
+        }
+        end(action);
+        if (conditions.size() > 0) load(offsetof(seccomp_data, nr));
     }
 
-    std::unique_ptr<void, decltype(&seccomp_release)> context_;
-    int problem_ = 0;  ///< The first error number.
+    void add(unsigned operation, std::uint32_t operand, std::size_t jump_if_false = 0) {
+        code_.push_back({static_cast<std::uint16_t>(operation), 0,
+                         static_cast<std::uint8_t>(jump_if_false), operand});
+    }
+    void load(std::size_t offset) {
+        add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
+    }
+    void go_unless_equal(std::uint32_t value, std::size_t target) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, value, target - code_.size() - 1);
+    }
+    void end(std::uint32_t action) { add(BPF_RET | BPF_K, action); }
+
+    std::vector<sock_filter> code_;
 };
-
-scmp_arg_cmp is(unsigned argument, std::uint64_t value) {
-    return {argument, SCMP_CMP_EQ, value, 0};
-}
-/// Whether an argument has, of the bits of a mask, those of a value.
-scmp_arg_cmp has(unsigned argument, std::uint64_t mask, std::uint64_t value) {
-    return {argument, SCMP_CMP_MASKED_EQ, mask, value};
-}
-/// Whether an argument has no other bits than those of a value.
-scmp_arg_cmp has_only(unsigned argument, std::uint64_t bits) {
-    return has(argument, ~bits, 0);
-}
 
 void allow_files(Filter& filter, int socket) {
     const auto host = static_cast<std::uint64_t>(socket);
     constexpr std::uint64_t reading = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    filter.allow(SCMP_SYS(open), {has_only(1, reading)});
-    filter.allow(SCMP_SYS(openat), {has_only(2, reading)});
+#ifdef __NR_open
+    filter.allow(__NR_open, {has_only(1, reading)});
+#endif
+    filter.allow(__NR_openat, {has_only(2, reading)});
     // The standard streams are /dev/null.
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-        filter.allow(SCMP_SYS(write), {is(0, static_cast<std::uint64_t>(stream))});
-        filter.allow(SCMP_SYS(writev), {is(0, static_cast<std::uint64_t>(stream))});
+        filter.allow(__NR_write, {is(0, static_cast<std::uint64_t>(stream))});
+        filter.allow(__NR_writev, {is(0, static_cast<std::uint64_t>(stream))});
     }
     // Bytes alone, no descriptors and no addresses.
-    filter.allow(SCMP_SYS(sendto), {is(0, host), is(4, 0)});
-    filter.allow(SCMP_SYS(recvfrom), {is(0, host), is(4, 0)});
+    filter.allow(__NR_sendto, {is(0, host), is(4, 0)});
+    filter.allow(__NR_recvfrom, {is(0, host), is(4, 0)});
 }
 
 void allow_memory(Filter& filter) {
     // Only memory that the limits count, and none that is executed: the compiler is loaded.
     constexpr std::uint64_t type = 15;  // MAP_TYPE, which has no name everywhere.
-    filter.allow(SCMP_SYS(mmap),
+    filter.allow(__NR_mmap,
                  {has_only(2, PROT_READ | PROT_WRITE),
-                  has(3, type | MAP_GROWSDOWN | MAP_LOCKED | MAP_HUGETLB, MAP_PRIVATE)});
-    filter.allow(SCMP_SYS(mprotect), {has_only(2, PROT_READ | PROT_WRITE)});
+                  Condition{3, type | MAP_GROWSDOWN | MAP_LOCKED | MAP_HUGETLB, MAP_PRIVATE}});
+    filter.allow(__NR_mprotect, {has_only(2, PROT_READ | PROT_WRITE)});
     for (const int advice : {MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE})
-        filter.allow(SCMP_SYS(madvise), {is(2, static_cast<std::uint64_t>(advice))});
-    filter.allow(SCMP_SYS(prlimit64), {is(0, 0), is(2, 0)});
+        filter.allow(__NR_madvise, {is(2, static_cast<std::uint64_t>(advice))});
+    filter.allow(__NR_prlimit64, {is(0, 0), is(2, 0)});
 }
 
 void allow_threads(Filter& filter) {
@@ -147,10 +161,10 @@ void allow_threads(Filter& filter) {
     constexpr std::uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                      CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-    filter.allow(SCMP_SYS(clone), {is(0, thread)});
+    filter.allow(__NR_clone, {is(0, thread)});
     // Its flags are in memory, where a filter doesn't see them. The C library then takes clone.
-    filter.deny(ENOSYS, SCMP_SYS(clone3));
-    filter.allow(SCMP_SYS(sched_getaffinity), {is(0, 0)});
+    filter.deny(ENOSYS, __NR_clone3);
+    filter.allow(__NR_sched_getaffinity, {is(0, 0)});
 }
 
 }  // namespace
@@ -163,12 +177,10 @@ Status restrict_calls(int socket, bool with_threads) {
     allow_memory(filter);
     if (with_threads) allow_threads(filter);
     // For abort(), which ends the process as a crash.
-    filter.allow(SCMP_SYS(tgkill), {is(0, static_cast<std::uint64_t>(::getpid()))});
+    filter.allow(__NR_tgkill, {is(0, static_cast<std::uint64_t>(::getpid()))});
     if (const int problem = filter.load(); problem != 0)
         return lacks("filter for system calls", problem);
     return {};
 }
 
 }  // namespace LODE_NAMESPACE::worker
-
-#endif

@@ -46,11 +46,11 @@ struct CompileLimits {
 /// Its worker can read only these folders, the toolkit's headers and the compiler's own files; it
 /// writes nothing, starts no process and has no network and no capabilities. The worker gives up
 /// these rights before the compiler gets the source (Landlock and a list of system calls,
-/// Linux 5.13 and a lode-worker with libseccomp), so that they are gone even for a compiler that
-/// the source takes over; docs/dev/cache-security.md says what such a compiler can do. It sees
-/// none of this process's environment but the variables of the compiler. Links lead nowhere else.
-/// Each request has a worker of its own, and the next one starts when it has answered. Results are
-/// kept apart from those of other compilers in the cache, and no precompiled headers are used. Set
+/// Linux 5.13), so that they are gone even for a compiler that the source takes over;
+/// docs/dev/cache-security.md says what such a compiler can do. It sees none of this process's
+/// environment but the variables of the compiler. Links lead nowhere else. Each request has a
+/// worker of its own, and the next one starts when it has answered. Results are kept apart from
+/// those of other compilers in the cache, and no precompiled headers are used. Set
 /// WorkerOptions::limits too: they limit what a compilation takes.
 struct Jail {
     /// Folders with headers that the source may include; they must exist.
