@@ -40,7 +40,7 @@ CONFIGURED = {
 REFUSED = {
     "C++17 with g++": ("g++ -std=c++17", "lode needs C++20: add -std=c++20"),
     "C++17 with clang++": ("clang++ -std=c++17", "lode needs C++20: add -std=c++20"),
-    "libc++": ("clang++ -std=c++20 -stdlib=libc++", "lode needs <stop_token>: use libstdc++"),
+    "libc++": ("clang++ -std=c++20 -stdlib=libc++", "lode needs libstdc++ 11"),
 }
 # What CMake says.
 NOT_CONFIGURED = {

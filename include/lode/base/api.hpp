@@ -12,9 +12,8 @@
 
 #include <version>
 
-#ifndef __cpp_lib_jthread
-#error \
-    "lode needs <stop_token>: use libstdc++ 11 or libc++ 20, or newer. For Clang, drop -stdlib=libc++."
+#if !defined(_GLIBCXX_RELEASE) || _GLIBCXX_RELEASE < 11
+#error "lode needs libstdc++ 11 or newer: for Clang, drop -stdlib=libc++."
 #endif
 
 /// The version, major, minor and patch. CMakeLists.txt reads it here.
