@@ -75,7 +75,7 @@ function(_lode_precompile request folder inputs cubin)
                                       /usr/local/cuda/bin)
     if(NOT LODE_NVCC)
         message(FATAL_ERROR "PRECOMPILE ${request} needs nvcc, which can't be found. "
-                            "Set LODE_NVCC.")
+                            "Install it, or set LODE_NVCC to its path.")
     endif()
     get_filename_component(name "${stem}" NAME)
     set(source "")
@@ -86,7 +86,8 @@ function(_lode_precompile request folder inputs cubin)
         endif()
     endforeach()
     if(NOT source)
-        message(FATAL_ERROR "PRECOMPILE ${request} names a file that isn't among FILES.")
+        message(FATAL_ERROR "PRECOMPILE ${request} names a file that isn't among FILES: "
+                            "add ${name}.cu there.")
     endif()
     set(made "${folder}/${name}.${arch}.cubin")
     add_custom_command(

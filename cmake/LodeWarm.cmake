@@ -18,7 +18,8 @@ set(_LODE_WARM_FOLDER "${CMAKE_CURRENT_LIST_DIR}")
 function(lode_warm target)
     cmake_parse_arguments(warm "" "PACK" "SOURCES;ARCHITECTURES;OPTIONS;KERNELS" ${ARGN})
     if(warm_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "lode_warm(${target}) doesn't know ${warm_UNPARSED_ARGUMENTS}.")
+        message(FATAL_ERROR "lode_warm(${target}) doesn't know ${warm_UNPARSED_ARGUMENTS}: use "
+                            "SOURCES, ARCHITECTURES, OPTIONS, KERNELS and PACK.")
     endif()
     if(NOT warm_SOURCES OR NOT warm_ARCHITECTURES)
         message(FATAL_ERROR "lode_warm(${target}): SOURCES and ARCHITECTURES must list at least one "
@@ -31,7 +32,7 @@ function(lode_warm target)
                                              "${_LODE_WARM_FOLDER}/../../../../bin")
         if(NOT LODE_COMMAND)
             message(FATAL_ERROR "lode_warm(${target}) needs the command lode, which can't be found. "
-                                "Set LODE_COMMAND.")
+                                "Install lode's tools beside the library, or set LODE_COMMAND.")
         endif()
         set(command "${LODE_COMMAND}")
     endif()
