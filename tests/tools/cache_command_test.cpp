@@ -28,8 +28,8 @@ public:
         return ::lode::test::lode(arguments, environment_);
     }
     [[nodiscard]] Outcome compile(const std::string& more = "--ptx") const {
-        return run({"compile", file_.string(), "-o", (folder_.path() / "out").string(), "--arch",
-                    "sm_90", "--json", more});
+        return run({"compile", file_.string(), "--out-dir", (folder_.path() / "out").string(),
+                    "--arch", "sm_90", "--json", more});
     }
     [[nodiscard]] std::string file() const { return file_.string(); }
     [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
@@ -95,7 +95,7 @@ TEST_CASE("lode cache: a pack carries entries to another cache") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);
     const std::string pack = (project.folder() / "all.pack").string();
-    CHECK(project.run({"cache", "pack", pack}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", pack}).exit_code == 0);
     CHECK(project.run({"cache", "clear"}).exit_code == 0);
     CHECK(project.run({"cache", "stats", "--json"}).json()["bytes"] == 0);
     const auto unpacked = project.run({"cache", "unpack", pack, "--json"}).json();
@@ -107,22 +107,44 @@ TEST_CASE("lode cache: a pack carries entries to another cache") {
     CHECK(project.compile().json()["images"][0]["code"]["from"] == "disk");
 }
 
+TEST_CASE("lode cache: --out-dir writes a pack for each architecture") {
+    const CachedProject project;
+    CHECK(project.compile().exit_code == 0);
+    const auto folder = project.folder() / "new" / "packs";
+    const auto packed = project.run({"cache", "pack", "--out-dir", folder.string(), "--json"});
+    REQUIRE_MESSAGE(packed.exit_code == 0, packed.err);
+    const std::string arch = packed.json()["packs"][0]["arch"];
+    CHECK(count_entries(folder) == 1);
+    CHECK(std::filesystem::exists(folder / (arch + ".pack")));
+    const auto refuses = [&](const std::vector<std::string>& options, std::string_view sentence) {
+        std::vector<std::string> words = {"cache", "pack"};
+        words.insert(words.end(), options.begin(), options.end());
+        const auto outcome = project.run(words);
+        CHECK(outcome.exit_code == 2);
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+    };
+    refuses({}, "Pass --output FILE for one pack, or --out-dir DIR");
+    refuses({"-o", "x", "--out-dir", "y"}, "Pass --output FILE for one pack, or --out-dir DIR");
+    refuses({"-o", folder.string()}, "a folder; it must name a file.");
+    refuses({"-o", "/dev/null"}, "which isn't a regular file");
+}
+
 TEST_CASE("lode cache: gc keeps to a size limit, and bad usage is reported") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);
     const auto swept = project.run({"cache", "gc", "--max-bytes", "0", "--json"}).json();
     CHECK(swept["removed_records"] == swept["records"]);
     CHECK(project.run({"cache"}).exit_code == 2);
-    CHECK(project.run({"cache", "why", project.file()}).exit_code == 2);
+    CHECK(project.run({"cache", "why", project.file(), "--arch", "x"}).exit_code == 2);
 }
 
 TEST_CASE("lode cache: merge makes one pack of two, and diff lists what they don't share") {
     const CachedProject project;
     const auto at = [&](const char* name) { return (project.folder() / name).string(); };
     CHECK(project.compile().exit_code == 0);
-    CHECK(project.run({"cache", "pack", at("a.pack")}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", at("a.pack")}).exit_code == 0);
     CHECK(project.compile("-DEXTRA=1").exit_code == 0);
-    CHECK(project.run({"cache", "pack", at("both.pack")}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", at("both.pack")}).exit_code == 0);
     const auto both = project.run({"cache", "list", "--json"}).json()["entries"];
     REQUIRE(both.size() == 2);
 
@@ -136,9 +158,9 @@ TEST_CASE("lode cache: merge makes one pack of two, and diff lists what they don
 
     CHECK(project.run({"cache", "clear"}).exit_code == 0);
     CHECK(project.compile("-DEXTRA=2").exit_code == 0);
-    CHECK(project.run({"cache", "pack", at("c.pack")}).exit_code == 0);
-    const auto merged =
-        project.run({"cache", "merge", at("all.pack"), at("both.pack"), at("c.pack"), "--json"});
+    CHECK(project.run({"cache", "pack", "-o", at("c.pack")}).exit_code == 0);
+    const auto merged = project.run(
+        {"cache", "merge", "-o", at("all.pack"), at("both.pack"), at("c.pack"), "--json"});
     REQUIRE_MESSAGE(merged.exit_code == 0, merged.err);
     CHECK(merged.json()["entries"] == 3);
     CHECK(project.run({"cache", "clear"}).exit_code == 0);
@@ -204,12 +226,12 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
               .exit_code == 1);
 
     // Packs too; an unsigned one is refused until it is signed.
-    CHECK(project.run({"cache", "pack", at("signed.pack")}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", at("signed.pack")}).exit_code == 0);
     CHECK(project.run({"cache", "verify", "--trust", at("signed.pack"), "--keys", at("key.pub")})
               .exit_code == 0);
     CHECK(project.run({"cache", "clear"}).exit_code == 0);
     CHECK(project.compile().exit_code == 0);
-    CHECK(project.run({"cache", "pack", at("plain.pack")}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", at("plain.pack")}).exit_code == 0);
     const std::vector<std::string> check = {"cache",          "verify", "--trust",
                                             at("plain.pack"), "--keys", at("key.pub")};
     CHECK(project.run(check).exit_code == 1);

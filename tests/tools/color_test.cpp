@@ -62,7 +62,7 @@ TEST_CASE("colours: warnings, and the verdicts of lode doctor") {
     const auto folder = make_scratch();
     const auto source = put(folder.path() / "k.cu", "__global__ void k() { int unused; }").string();
     const std::string shown = on_terminal(
-        {"compile", source, "--arch", "sm_90", "-o", folder.path().string()}, no_driver);
+        {"compile", source, "--arch", "sm_90", "--out-dir", folder.path().string()}, no_driver);
     CHECK_CONTAINS(shown, "\033[1;35mwarning\033[0m");
     const Environment off = {{"LODE_CACHE", "off"}, {"LODE_DRIVER", "/nonexistent"}};
     const std::string verdicts = on_terminal({"doctor"}, off, STDOUT_FILENO);

@@ -17,12 +17,14 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("command line: mistyped names get a suggestion") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "a.cu", "").string();
     const std::pair<Words, const char*> mistakes[] = {
         {{"compil"}, "There is no command 'compil'. Did you mean 'compile'?"},
         {{"--verison"}, "`lode` has no option '--verison'. Did you mean '--version'?"},
         {{"compile", "a.cu", "--arhc", "sm_90"},
          "`lode compile` has no option '--arhc'. Did you mean '--arch'?"},
-        {{"compile", "a.cu", "--arch", "sm80"}, "Did you mean 'sm_80'?"},
+        {{"compile", file, "--arch", "sm80"}, "Did you mean 'sm_80'?"},
         {{"warm", "a.json", "--josb=3"},
          "`lode warm` has no option '--josb'. Did you mean '--jobs'?"},
         {{"cache", "stat"}, "`lode cache` has no command 'stat'. Did you mean 'stats'?"},
@@ -88,20 +90,48 @@ TEST_CASE("command line: a failed compilation shows three errors, and all with -
     CHECK(lines_of(json["error"]["log"].get<std::string>()) > 60);
 }
 
+TEST_CASE("command line: a file that is missing is said before other mistakes") {
+    for (const Words& words :
+         {Words{"compile", "no.cu", "--jobs", "x"}, Words{"compile", "no.cu", "-o"},
+          Words{"compile", "no.cu", "--std", "98"}, Words{"run", "no.cu"},
+          Words{"run", "no.cu", "k"}, Words{"run", "no.cu", "--grid", "0", "--", "2.5f"},
+          Words{"link", "no.cu"}, Words{"warm", "no.cu", "--jobs", "0"},
+          Words{"cache", "unpack", "no.cu", "more"}, Words{"cache", "merge", "no.cu"},
+          Words{"cache", "diff", "no.cu"}, Words{"cache", "why", "no.cu", "--arch", "x"},
+          Words{"bench", "--compare", "no.cu", "--limit", "0"}}) {
+        CAPTURE(words.size());
+        auto json = words;
+        json.insert(json.begin(), "--json");
+        const auto outcome = lode::test::lode(words, no_driver);
+        CHECK(outcome.exit_code == 1);
+        CHECK_MESSAGE(outcome.err == "lode: File 'no.cu' doesn't exist.\n", outcome.err);
+        if (words.front() != "bench")
+            CHECK(lode::test::lode(json, no_driver).json()["error"]["code"] == "not_found");
+    }
+    // What follows an unknown option may be its value.
+    CHECK(lode::test::lode({"compile", "--arhc", "sm_90"}, no_driver).complains("Did you mean"));
+}
+
 TEST_CASE("command line: numbers that are negative, too large or none are named, never wrapped") {
     const auto folder = make_scratch();
     const std::string pack = (folder.path() / "x.pack").string();
+    const std::string file = put(folder.path() / "k.cu", "").string();
     const struct {
         std::vector<std::string> words;
         std::string complaint;
     } lines[] = {
-        {{"cache", "gc", "--max-bytes", "-1"}, "--max-bytes: It is -1"},
-        {{"cache", "pack", pack, "--max-size", "-1"}, "--max-size: It is -1"},
-        {{"cache", "gc", "--max-bytes", "1x"}, "--max-bytes: It is 1x, and must be a number"},
-        {{"run", "k.cu", "k", "--cover", "4", "--shared", "1x"}, "--shared: It is 1x"},
-        {{"warm", "m.json", "--jobs", "99999999999999999999"}, "--jobs is '99999999999999999999'"},
-        {{"run", "k.cu", "k", "--cover", "-4"}, "--cover: It is -4"},
-        {{"run", "k.cu", "k", "--cover", "0"}, "--cover is 0"},
+        {{"cache", "gc", "--max-bytes", "-1"}, "--max-bytes is '-1'; it must be a number of bytes"},
+        {{"cache", "pack", "-o", pack, "--max-size", "-1"}, "--max-size is '-1'"},
+        {{"cache", "gc", "--max-bytes", "1x"}, "--max-bytes is '1x'; it must be a number of bytes"},
+        {{"cache", "gc", "--max-bytes", "16E"}, "--max-bytes is '16E'"},
+        {{"cache", "gc", "--max-bytes", "99999999999999999999"},
+         "--max-bytes is '99999999999999999999'; it must be at most 18446744073709551615 bytes"},
+        {{"run", file, "k", "--cover", "4", "--shared", "4GiB"},
+         "it must be at most 4294967295 by"},
+        {{"warm", file, "--jobs", "99999999999999999999"},
+         "--jobs is '99999999999999999999'; it must be a whole number from 1 to 1024"},
+        {{"run", file, "k", "--cover", "-4"}, "--cover is '-4'; it must be a whole number"},
+        {{"run", file, "k", "--cover", "0"}, "it must be a whole number at least 1"},
     };
     for (const auto& [words, complaint] : lines) {
         const auto outcome = lode::test::lode(words, no_driver);

@@ -23,7 +23,7 @@ public:
 
     [[nodiscard]] Outcome compile(std::vector<std::string> options,
                                   Environment environment = no_driver) const {
-        options.insert(options.begin(), {"compile", file_.string(), "-o", out().string()});
+        options.insert(options.begin(), {"compile", file_.string(), "--out-dir", out().string()});
         return ::lode::test::lode(options, environment);
     }
     [[nodiscard]] std::filesystem::path out() const { return folder_.path() / "out"; }
@@ -50,6 +50,69 @@ TEST_CASE("lode compile: writes a cubin for every architecture asked for") {
           "\x7f"
           "ELF");
     CHECK(count_entries(project.out()) == 2);
+}
+
+TEST_CASE("lode compile: --output names the only result") {
+    const Project project(saxpy_source, "saxpy.cu");
+    const auto compile = [&](std::vector<std::string> options, const std::filesystem::path& out) {
+        options.insert(options.begin(), {"compile", project.file(), "-o", out.string()});
+        return ::lode::test::lode(options, no_driver);
+    };
+    const auto refuses = [&](std::vector<std::string> options, const std::filesystem::path& out,
+                             std::string_view sentence) {
+        const auto outcome = compile(std::move(options), out);
+        CHECK(outcome.exit_code == 2);
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+    };
+    const auto cubin = project.folder() / "new" / "folder" / "k.cubin";
+    const auto made = compile({"--arch", "sm_90", "--json"}, cubin);
+    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+    CHECK(made.json()["images"][0]["files"][0]["path"] == cubin.string());
+    CHECK(first_bytes(cubin, 4) ==
+          "\x7f"
+          "ELF");
+    const auto ptx = project.folder() / "k.ptx";
+    REQUIRE(compile({"--arch", "compute_90"}, ptx).exit_code == 0);
+    CHECK(first_bytes(ptx, 2) == "//");
+    CHECK(count_entries(project.folder()) == 3);
+
+    refuses({"--arch", "sm_80,sm_90"}, ptx,
+            "--output names one file, but the results are saxpy.sm_80.cubin, saxpy.sm_90.cubin. "
+            "Name their folder with --out-dir.");
+    refuses({"--arch", "sm_90", "--ptx"}, ptx, "saxpy.sm_90.cubin, saxpy.sm_90.ptx.");
+    refuses({"--arch", "all"}, cubin, "saxpy.ARCH.cubin for every architecture");
+    refuses({"--arch", "sm_90"}, ptx,
+            "but the result is saxpy.sm_90.cubin. --arch compute_90 gives PTX alone.");
+    refuses({"--arch", "compute_90"}, cubin, "but the result is saxpy.compute_90.ptx.");
+    refuses({"--arch", "sm_90"}, project.folder(), "a folder; it must name a file. --out-dir ");
+    refuses({"--arch", "sm_90"}, project.file(), "which is an input too");
+    refuses({"--arch", "sm_90", "--out-dir", "x"}, ptx, "can't be combined with");
+    refuses({"--arch", "sm_90"}, "", "--output is empty");
+    refuses({"--arch", "sm_90"}, "-", "results aren't written to standard output");
+    CHECK(first_bytes(ptx, 2) == "//");
+    CHECK(lode::read_text(project.file()).value() == saxpy_source);
+}
+
+TEST_CASE("lode compile: --output follows links, and writes to devices without replacing them") {
+    const Project project(saxpy_source, "saxpy.cu");
+    const auto link = project.folder() / "link";
+    const auto target = project.folder() / "target";
+    std::filesystem::create_symlink(target, link);
+    const auto compile = [&](const std::filesystem::path& out) {
+        return ::lode::test::lode(
+            {"compile", project.file(), "--arch", "sm_90", "-o", out.string()}, no_driver);
+    };
+    put(target, "old");
+    CHECK(compile(link).exit_code == 0);
+    CHECK(std::filesystem::is_symlink(link));
+    CHECK(first_bytes(target, 4) ==
+          "\x7f"
+          "ELF");
+    CHECK(compile("/dev/null").exit_code == 0);
+    CHECK(std::filesystem::is_character_file("/dev/null"));
+    const auto full = compile("/dev/full");
+    CHECK(full.exit_code == 1);
+    CHECK_MESSAGE(full.complains("No space left on device ('/dev/full')"), full.err);
 }
 
 TEST_CASE("lode compile: writes PTX on request, and alone for a virtual target") {
@@ -99,7 +162,7 @@ TEST_CASE("lode compile: an error of one architecture among several is reported 
     CHECK(outcome.complains("no.cu(2)"));
     CHECK_FALSE(std::filesystem::exists(project.out()));
     CHECK(project.compile({"--arch", "sm_80", "--jobs", "0"})
-              .complains("--jobs is 0; it must be from 1 to 1024."));
+              .complains("--jobs is '0'; it must be a whole number from 1 to 1024."));
 }
 
 TEST_CASE("lode compile: all means what the compiler reports") {
@@ -240,10 +303,15 @@ TEST_CASE("lode compile: an architecture that the compiler lacks fails with its 
 
 TEST_CASE("lode compile: an output folder that can't be made is named") {
     const Project project(saxpy_source);
-    const auto outcome = ::lode::test::lode(
-        {"compile", project.file(), "--arch", "sm_90", "-o", project.file() + "/out"}, no_driver);
-    CHECK(outcome.exit_code == 1);
-    CHECK(outcome.complains(project.file() + "/out"));
+    const std::vector<std::string> compile = {"compile", project.file(), "--arch", "sm_90"};
+    for (const std::string option : {"--out-dir", "--output"}) {
+        auto words = compile;
+        words.insert(words.end(), {option, project.file() + "/out"});
+        const auto outcome = ::lode::test::lode(words, no_driver);
+        CHECK(outcome.exit_code == 2);
+        CHECK(outcome.complains(option + " is '" + project.file() + "/out', but '" +
+                                project.file() + "' isn't a folder."));
+    }
 }
 
 TEST_CASE("lode compile: without NVRTC it says where it looked") {
@@ -264,7 +332,7 @@ TEST_CASE("lode compile: bad usage exits with 2 and says what is wrong") {
         CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
         CHECK(outcome.out.empty());
     };
-    is_bad_usage(project.compile({}), "Pass --arch sm_90a");
+    is_bad_usage(project.compile({}), "Pass --arch sm_90");
     is_bad_usage(project.compile({"--arch", "volta"}), "volta");
     is_bad_usage(project.compile({"--arch", "sm_90", "--speed"}), "--speed");
     is_bad_usage(project.compile({"--arch", "sm_90", "--std", "98"}), "'98'");
@@ -274,7 +342,8 @@ TEST_CASE("lode compile: bad usage exits with 2 and says what is wrong") {
     is_bad_usage(project.compile({"--arch", "sm_90", "-D", "1N=2"}), "1N");
     is_bad_usage(project.compile({"--arch", "sm_90", "--flag=-arch=sm_80"}), "-arch");
     is_bad_usage(::lode::test::lode({"compile"}, no_driver), "FILE");
-    is_bad_usage(::lode::test::lode({"compile", "a.ptx", "--arch", "sm_90"}), "a.ptx is PTX");
+    const auto ptx = put(project.folder() / "a.ptx", "").string();
+    is_bad_usage(::lode::test::lode({"compile", ptx, "--arch", "sm_90"}), "a.ptx is PTX");
     is_bad_usage(::lode::test::lode({}), "A command is needed");
     is_bad_usage(::lode::test::lode({"kompile"}), "There is no command 'kompile'");
 }

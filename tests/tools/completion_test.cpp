@@ -79,7 +79,7 @@ TEST_CASE("man pages: groff finds nothing wrong, and every option is there") {
         REQUIRE_MESSAGE(page.exit_code == 0, page.err);
         CHECK(page.out.starts_with(".TH LODE"));
         if (name == "compile") {
-            CHECK_CONTAINS(page.out, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR");
+            CHECK_CONTAINS(page.out, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR");
             CHECK_CONTAINS(page.out, "\\fB\\-\\-max\\-registers\\fR");
         }
         if (!is_installed("groff")) continue;

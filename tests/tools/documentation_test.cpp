@@ -55,7 +55,7 @@ Json answer(std::string_view source, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin() + 1, file);
     arguments.insert(arguments.begin() + 2, "--json");
     if (arguments[0] == "compile") {
-        arguments.emplace_back("-o");
+        arguments.emplace_back("--out-dir");
         arguments.push_back(scratch.path().string());
     }
     return lode::test::lode(arguments, scripted).json();

@@ -159,7 +159,7 @@ TEST_CASE("emulate: lode compiles and links with NVIDIA's libraries, as outside"
         CAPTURE(way);
         const auto lines = [&](const std::string& to) {
             return "export " + way + "; " LODE_COMMAND " compile " + source.string() +
-                   " --arch sm_90 -o " + to + " >/dev/null && " LODE_COMMAND " link " +
+                   " --arch sm_90 --out-dir " + to + " >/dev/null && " LODE_COMMAND " link " +
                    ptx.string() + " --arch sm_90 -o " + to +
                    "/linked >/dev/null && " LODE_COMMAND
                    " info --json | grep '\"library\": .*nvrtc'";

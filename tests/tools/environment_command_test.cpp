@@ -32,7 +32,7 @@ TEST_CASE("lode environment: a variable's wrong value is an error of every comma
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {
-        {"compile", file, "--arch", "compute_90", "-o", folder.path().string()},
+        {"compile", file, "--arch", "compute_90", "--out-dir", folder.path().string()},
         {"run", file, "saxpy", "--arch", "compute_90", "--cover", "4", "--", "2f", "f32[4]",
          "f32[4]", "4"},
         {"variants", "reduce"},
@@ -107,7 +107,7 @@ TEST_CASE("lode files: a pipe or a device is refused with a clear error wherever
             CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
         }
         const auto packs = lode::test::lode(
-            {"compile", good, "--arch", "compute_90", "-o", folder.path().string()},
+            {"compile", good, "--arch", "compute_90", "--out-dir", folder.path().string()},
             {{"LODE_CACHE", "on"},
              {"LODE_CACHE_DIR", (folder.path() / "cache").string()},
              {"LODE_CACHE_PACKS", file}});

@@ -15,7 +15,8 @@ using namespace lode::test;
 Outcome compile(std::vector<std::string> options, const Environment& environment = no_driver) {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
-    options.insert(options.begin(), {"compile", file, "-o", (scratch.path() / "out").string()});
+    options.insert(options.begin(),
+                   {"compile", file, "--out-dir", (scratch.path() / "out").string()});
     return ::lode::test::lode(options, environment);
 }
 

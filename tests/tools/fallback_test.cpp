@@ -105,6 +105,44 @@ TEST_CASE("fallback: lode info and lode run use four software devices, each with
     }
 }
 
+TEST_CASE("fallback: lode compile, link and cache why take the software device's target") {
+    const auto folder = make_scratch();
+    const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
+    const auto ptx = (folder.path() / "saxpy.ptx").string();
+    REQUIRE(lode::test::lode({"compile", file, "--arch", "compute_80", "-o", ptx}).exit_code == 0);
+    const std::vector<std::string> lines[] = {
+        {"compile", file, "-o", (folder.path() / "made").string()},
+        {"link", ptx, "-o", (folder.path() / "linked").string()},
+        {"cache", "why", file}};
+    for (const auto& line : lines) {
+        const auto outcome = lode::test::lode(line, machine_without_gpu("sm_80"));
+        CHECK(outcome.exit_code == 0);
+        CHECK_MESSAGE(outcome.err ==
+                          "lode: No --arch is given and no device is visible; the target is sm_80, "
+                          "that of lode's software device.\n",
+                      outcome.err);
+        CHECK(outcome.says("sm_80"));
+
+        auto native = line;
+        native.insert(native.end(), {"--arch", "native"});
+        const auto refused = lode::test::lode(native, machine_without_gpu("sm_80"));
+        CHECK(refused.exit_code == 2);
+        CHECK_MESSAGE(refused.complains("--arch is 'native', and there is no device to take it "
+                                        "from. Pass --arch sm_90, or set LODE_DRIVER=emulator"),
+                      refused.err);
+        const auto named = lode::test::lode(
+            native, {{"LODE_DRIVER", "emulator"}, {"LODE_EMULATOR_DEVICES", "sm_80,sm_80"}});
+        CHECK(named.exit_code == 0);
+        CHECK(named.err.empty());
+    }
+    const auto several = lode::test::lode(
+        {"compile", file, "--arch", "native", "-o", (folder.path() / "x").string()},
+        {{"LODE_DRIVER", "emulator"}, {"LODE_EMULATOR_DEVICES", "sm_90,sm_80,sm_90"}});
+    CHECK(several.exit_code == 2);
+    CHECK_MESSAGE(several.complains("the results are saxpy.sm_90.cubin, saxpy.sm_80.cubin."),
+                  several.err);
+}
+
 TEST_CASE("fallback: a driver that is named is the one used") {
     Environment environment = machine_without_gpu();
     environment["LODE_DRIVER"] = "/nonexistent/libcuda.so.1";

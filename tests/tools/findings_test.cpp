@@ -5,6 +5,7 @@
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -79,6 +80,38 @@ TEST_CASE("run: --findings writes SARIF with the line and the earlier access") {
     REQUIRE(results[0]["relatedLocations"].size() >= 1);
     CHECK(results[0]["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 4);
     CHECK(!std::filesystem::exists(file + ".journal"));
+}
+
+TEST_CASE("run: --check takes the software device with these checks, and says so") {
+    const Bench bench;
+    ::unsetenv("LODE_DRIVER");
+    const auto run = [&](const char* checks, Environment environment = {}) {
+        const std::string file = (bench.folder.path() / "new" / "findings.sarif").string();
+        return lode::test::lode({"run", bench.source, "neighbours", "--grid", "1", "--block", "32",
+                                 "--check", checks, "--findings", file, "--", "i32[32]:zeros"},
+                                environment);
+    };
+    const auto outcome = run("memory,race");
+    CHECK(outcome.exit_code == 1);
+    CHECK(
+        outcome.err.starts_with("lode: The software device runs the kernel with --check "
+                                "memory,race; no GPU is used.\n"));
+    CHECK(outcome.complains("has a race"));
+    const auto text = lode::read_text(bench.folder.path() / "new" / "findings.sarif").value();
+    CHECK(nlohmann::json::parse(text)["runs"][0]["results"].size() == 1);
+    CHECK(run("none").exit_code == 0);
+    const Environment emulated = {{"LODE_DRIVER", "emulator"}, {"LODE_EMULATOR_CHECK", "race"}};
+    CHECK(run("none", emulated).err.empty());
+
+    const auto unknown = run("memory,races");
+    CHECK(unknown.exit_code == 2);
+    CHECK_MESSAGE(unknown.complains("--check contains \"races\""), unknown.err);
+    CHECK(unknown.complains("Did you mean 'race'?"));
+    CHECK(run("").complains("--check is empty"));
+    const auto other = run("race", no_driver);
+    CHECK(other.exit_code == 2);
+    CHECK_MESSAGE(other.complains("--check needs the software device, and LODE_DRIVER is"),
+                  other.err);
 }
 
 TEST_CASE("run: several findings are all listed, and the message quotes the first") {

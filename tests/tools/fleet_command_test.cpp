@@ -63,10 +63,10 @@ void check_warming(const std::string& url) {
     CHECK(again.json()["remote"] == 0);
 
     // What was fetched answers without the remote cache.
-    const auto hit = fleet.on(
-        "two",
-        {"compile", fleet.path("saxpy.cu"), "-o", fleet.path("out"), "--arch", "sm_90", "--json"},
-        {{"LODE_CACHE_REMOTE", ""}, {"LODE_JIT", "forbid"}});
+    const auto hit = fleet.on("two",
+                              {"compile", fleet.path("saxpy.cu"), "--out-dir", fleet.path("out"),
+                               "--arch", "sm_90", "--json"},
+                              {{"LODE_CACHE_REMOTE", ""}, {"LODE_JIT", "forbid"}});
     REQUIRE_MESSAGE(hit.exit_code == 0, hit.err);
     CHECK(hit.json()["images"][0]["code"]["from"] == "disk");
 
@@ -190,7 +190,7 @@ TEST_CASE("fleet command: no output shows a credential, wherever it was put") {
     };
     const Fleet fleet(nginx.url());
     const std::vector<std::string> commands[] = {
-        {"compile", fleet.path("saxpy.cu"), "-o", fleet.path("out"), "--arch", "sm_90"},
+        {"compile", fleet.path("saxpy.cu"), "--out-dir", fleet.path("out"), "--arch", "sm_90"},
         {"warm", "--from-remote", fleet.path("app.json"), "--json"},
         {"doctor", "--json"},
         {"info"},

@@ -74,7 +74,8 @@ TEST_CASE("lode info: a file's parts and kernels are listed, whatever it is call
     const auto scratch = make_scratch();
     const auto source = put(scratch.path() / "saxpy.cu", saxpy_source).string();
     const auto compiled = lode::test::lode(
-        {"compile", source, "--arch", "sm_90", "--ptx", "-o", scratch.path().string()}, no_driver);
+        {"compile", source, "--arch", "sm_90", "--ptx", "--out-dir", scratch.path().string()},
+        no_driver);
     REQUIRE_MESSAGE(compiled.exit_code == 0, compiled.err);
     const auto cubin = scratch.path() / "code";
     std::filesystem::rename(scratch.path() / "saxpy.sm_90.cubin", cubin);

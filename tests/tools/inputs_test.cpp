@@ -17,7 +17,7 @@ TEST_CASE("inputs: lode compile compiles several files, and one that fails leave
     const auto math = put(folder.path() / "math.cu", templates_source).string();
     const auto broken = put(folder.path() / "broken.cu", broken_source).string();
     const auto out = folder.path() / "out";
-    const std::vector<std::string> targets = {"--arch", "sm_80,sm_90", "-o", out.string(),
+    const std::vector<std::string> targets = {"--arch", "sm_80,sm_90", "--out-dir", out.string(),
                                               "--json"};
     const auto compile = [&](std::vector<std::string> words) {
         words.insert(words.begin(), "compile");
@@ -48,9 +48,10 @@ TEST_CASE("inputs: files whose outputs would collide and an output that is a fil
     const auto same = lode::test::lode({"compile", one, two, "--arch", "sm_90"}, no_driver);
     CHECK(same.exit_code == 2);
     CHECK_MESSAGE(same.complains("would have the same output, k.ARCH.cubin"), same.err);
-    const auto file = lode::test::lode({"compile", one, "--arch", "sm_90", "-o", two}, no_driver);
+    const auto file =
+        lode::test::lode({"compile", one, "--arch", "sm_90", "--out-dir", two}, no_driver);
     CHECK(file.exit_code == 2);
-    CHECK_MESSAGE(file.complains("a file; it must be a folder"), file.err);
+    CHECK_MESSAGE(file.complains("isn't a folder"), file.err);
     const auto twice = lode::test::lode({"info", "-", "-"}, no_driver);
     CHECK(twice.exit_code == 2);
     CHECK(twice.complains("Standard input (-) is named twice"));
@@ -61,7 +62,7 @@ TEST_CASE("inputs: standard input is compiled, shown and launched") {
     const auto source = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const auto out = folder.path() / "out";
     const auto compiled =
-        lode::test::lode({"compile", "-", "--arch", "sm_90,compute_75", "-o", out.string()},
+        lode::test::lode({"compile", "-", "--arch", "sm_90,compute_75", "--out-dir", out.string()},
                          no_driver, {.in = source});
     REQUIRE_MESSAGE(compiled.exit_code == 0, compiled.err);
     CHECK(compiled.out.starts_with("stdin.cu, NVRTC "));

@@ -30,7 +30,7 @@ struct LargeProject {
         fs::create_directory(temporary);
     }
     [[nodiscard]] std::vector<std::string> line() const {
-        return {"compile", file, "--arch", "sm_90", "-o", (folder.path() / "out").string()};
+        return {"compile", file, "--arch", "sm_90", "--out-dir", (folder.path() / "out").string()};
     }
     [[nodiscard]] Environment environment(const std::string& cache) const {
         Environment all = no_driver;

@@ -31,7 +31,7 @@ public:
     void compile(const std::string& how) const {
         const auto outcome =
             lode::test::lode({"compile", at("caller.cu"), at("callee.cu"), how, "--arch",
-                              "sm_90,compute_90", "-o", folder_.path().string()},
+                              "sm_90,compute_90", "--out-dir", folder_.path().string()},
                              no_driver);
         REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
     }
@@ -93,10 +93,11 @@ TEST_CASE("lode link: wrong inputs are refused") {
     const std::pair<std::vector<std::string>, const char*> mistakes[] = {
         {{source, "-o", parts.at("x"), "--arch", "sm_90"},
          "`lode compile` compiles CUDA C++ first"},
-        {{source, "-o", parts.at(""), "--arch", "sm_90"}, "it must be the name of one file"},
+        {{source, "-o", parts.at(""), "--arch", "sm_90"},
+         "a folder; it must name a file. Name one in it."},
         {{source, "-o", parts.at("x"), "--arch", "sm90"}, "Did you mean 'sm_90'?"},
         {{source, "-o", parts.at("x"), "--arch", "sm_90", "--max-registers", "256"},
-         "--max-registers is 256; it must be from 1 to 255"},
+         "--max-registers is '256'; it must be a whole number from 0 to 255"},
         {{source, "--arch", "sm_90"}, "--output is required"},
         {{parts.at("none"), "-o", parts.at("x"), "--arch", "sm_90"}, "none"}};
     for (const auto& [words, sentence] : mistakes) {

@@ -15,7 +15,7 @@ TEST_CASE("progress line: on a terminal, not in a file, removed at the end and b
     const auto folder = make_scratch();
     const auto source = put(folder.path() / "k.cu", "__global__ void k(int* x) { int y; *x = 1; }");
     const std::vector<std::string> arguments{
-        "compile", source.string(), "--arch", "sm_80,sm_90", "-o", folder.path().string()};
+        "compile", source.string(), "--arch", "sm_80,sm_90", "--out-dir", folder.path().string()};
     const std::string shown = on_terminal(arguments, {{"LODE_CACHE_DIR", folder.path() / "cache"}});
     CHECK_CONTAINS(shown, "/2] ");
     CHECK_CONTAINS(shown, "k.cu for sm_80: compiling");

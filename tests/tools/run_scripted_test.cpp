@@ -24,7 +24,7 @@ Outcome saxpy(std::vector<std::string> options, const std::vector<std::string>& 
     return run(saxpy_source, options);
 }
 
-const std::vector<std::string> good = {"2f", "f32[1000]:iota", "f32[1000]:ones", "1000"};
+const std::vector<std::string> good = {"2", "f32[1000]:iota", "f32[1000]:ones", "1000"};
 
 }  // namespace
 
@@ -48,10 +48,15 @@ TEST_CASE("lode info: shows what the driver reports about its device") {
 TEST_CASE("lode compile: without --arch it compiles for the visible device") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
-    const auto outcome =
-        lode::test::lode({"compile", file, "-o", scratch.path().string()}, scripted);
-    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
-    CHECK(std::filesystem::exists(scratch.path() / "saxpy.sm_90.cubin"));
+    for (const bool named : {false, true}) {
+        const auto out = scratch.path() / (named ? "native" : "default");
+        std::vector<std::string> words = {"compile", file, "--out-dir", out.string()};
+        if (named) words.insert(words.end(), {"--arch", "native"});
+        const auto outcome = lode::test::lode(words, scripted);
+        CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+        CHECK(outcome.err.empty());
+        CHECK(std::filesystem::exists(out / "saxpy.sm_90.cubin"));
+    }
 }
 
 TEST_CASE("lode run: fills buffers, launches, and shows what is in them") {
@@ -107,8 +112,8 @@ TEST_CASE("lode run: takes PTX as lode compile writes it") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
     const auto folder = scratch.path().string();
-    REQUIRE(lode::test::lode({"compile", file, "--arch", "compute_80", "-o", folder}).exit_code ==
-            0);
+    REQUIRE(lode::test::lode({"compile", file, "--arch", "compute_80", "--out-dir", folder})
+                .exit_code == 0);
     const auto outcome =
         lode::test::lode({"run", folder + "/saxpy.compute_80.ptx", "saxpy", "--cover", "4",
                           "--json", "--", "2f", "f32[4]:iota", "f32[4]:ones", "4"},
@@ -130,7 +135,10 @@ TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
             {"2f"},
             "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, but 1 is given.") ==
         "signature_mismatch");
-    CHECK(fails({"2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('2') is a number of type i32") ==
+    CHECK(fails({"i32:2", "f32[4]", "f32[4]", "4"},
+                "Argument 1 ('i32:2') is a number of type i32") == "signature_mismatch");
+    CHECK(fails({"2", "f32[4]", "f32[4]", "2.5"},
+                "Argument 4 ('2.5') isn't a whole number, but saxpy takes int32 there.") ==
           "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')") == "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]@/nonexistent.bin", "4"}, "/nonexistent.bin") ==

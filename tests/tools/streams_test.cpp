@@ -31,8 +31,8 @@ public:
                 {{"compile", broken_.string(), "--arch", "sm_90"}, 1},
                 {{"compile", broken_.string()}, 2},
                 {{"run", "/nonexistent/a.cu", "k", "--grid", "1"}, 1},
-                {{"run", "a.cu", "k"}, 2},
-                {{"run", "a.cu", "k", "--grid", "1", "--", "x"}, 2},
+                {{"run", broken_.string(), "k"}, 2},
+                {{"run", broken_.string(), "k", "--grid", "1", "--", "x"}, 2},
                 {{"variants"}, 1},
                 {{"variants", "nothing"}, 2},
                 {{"variants", "--cc", "x"}, 2},
@@ -46,16 +46,17 @@ public:
     }
     /// Lines that succeed, for every command.
     [[nodiscard]] std::vector<Line> succeeding() const {
-        return {
-            {{"info"}, 0},
-            {{"compile", good_.string(), "--arch", "compute_90", "-o", folder_.path().string()}, 0},
-            {{"variants", "reduce", "--cc", "9.0"}, 0},
-            {{"variants", "--choices"}, 0},
-            {{"cache", "stats"}, 0},
-            {{"cache", "why", good_.string(), "--arch", "sm_90"}, 0},
-            {{"--help"}, 0},
-            {{"compile", "--help"}, 0},
-            {{"--version"}, 0}};
+        return {{{"info"}, 0},
+                {{"compile", good_.string(), "--arch", "compute_90", "--out-dir",
+                  folder_.path().string()},
+                 0},
+                {{"variants", "reduce", "--cc", "9.0"}, 0},
+                {{"variants", "--choices"}, 0},
+                {{"cache", "stats"}, 0},
+                {{"cache", "why", good_.string(), "--arch", "sm_90"}, 0},
+                {{"--help"}, 0},
+                {{"compile", "--help"}, 0},
+                {{"--version"}, 0}};
     }
     [[nodiscard]] Outcome run(const Line& line, bool json, Streams streams) const {
         auto arguments = line.arguments;
@@ -141,7 +142,7 @@ TEST_CASE("streams: output for a closed stderr isn't written to a file that has 
     environment["LODE_CACHE"] = "on";
     environment["LODE_CACHE_DIR"] = (folder.path() / "cache").string();
     const std::vector<std::string> compile = {
-        "compile", source.string(), "--arch", "compute_90", "-o", folder.path().string()};
+        "compile", source.string(), "--arch", "compute_90", "--out-dir", folder.path().string()};
     CHECK(lode::test::lode(compile, environment, {.err = Stream::closed}).exit_code == 0);
     CHECK(lode::test::lode({"cache", "verify"}, environment).exit_code == 0);
     CHECK(lode::test::lode(compile, environment).says("hit (disk)"));

@@ -263,10 +263,10 @@ TEST_CASE("lode variants: bad usage exits with 2 and says what is wrong") {
     for (const char* cc : {"9", "9.0a", "volta", "1.20", "9.0.0", "."})
         is_bad_usage({"--cc", cc}, "write it as 9.0 or 90");
     for (const char* problem : {"0", "4096x", "1x2x3x4", "-1", "99999999999999999999999", "many"})
-        is_bad_usage({"--problem", problem}, "write it as 4096 or 64x128x32");
-    is_bad_usage({"--tune", "--clear"}, "--tune excludes --clear");
-    is_bad_usage({"--choices", "--clear"}, "excludes");
-    is_bad_usage({"--tune", "--cc", "9.0"}, "excludes");
-    is_bad_usage({"--choices", "--cc", "9.0"}, "excludes");
-    is_bad_usage({"--clear", "--problem", "64"}, "excludes");
+        is_bad_usage({"--problem", problem}, "it must be up to three numbers from 1, as in 4096");
+    is_bad_usage({"--tune", "--clear"}, "--tune can't be combined with --clear");
+    is_bad_usage({"--choices", "--clear"}, "can't be combined with");
+    is_bad_usage({"--tune", "--cc", "9.0"}, "can't be combined with");
+    is_bad_usage({"--choices", "--cc", "9.0"}, "can't be combined with");
+    is_bad_usage({"--clear", "--problem", "64"}, "can't be combined with");
 }

@@ -325,7 +325,8 @@ TEST_CASE("lode warm: bad usage and a cache that can't be filled are errors") {
     const WarmProject project;
     const auto manifest = project.manifest(two_sources);
     CHECK(project.warm({}).exit_code == 2);
-    CHECK(project.warm({manifest, "--jobs", "0"}).complains("--jobs is 0; it must be from 1 to"));
+    CHECK(project.warm({manifest, "--jobs", "0"})
+              .complains("--jobs is '0'; it must be a whole number from 1 to"));
     CHECK(project.warm({manifest, "--timeout", "0"}).exit_code == 2);
     CHECK(project.warm({manifest, "--arch", "sm_9x"}).exit_code == 2);
     CHECK(project.warm({project.path("absent.json").string()}).exit_code == 1);

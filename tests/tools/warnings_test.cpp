@@ -24,9 +24,9 @@ TEST_CASE("warnings: every command reports once that a cache folder can't be use
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const auto out = folder.path().string();
     const std::vector<std::string> lines[] = {
-        {"compile", file, "--arch", "sm_80,sm_90", "-o", out},
-        {"compile", file, "--for", "9.0", "-o", out},
-        {"compile", file, "-o", out},
+        {"compile", file, "--arch", "sm_80,sm_90", "--out-dir", out},
+        {"compile", file, "--for", "9.0", "--out-dir", out},
+        {"compile", file, "--out-dir", out},
         {"run", file, "saxpy", "--arch", "compute_90", "--cover", "4", "--", "2f", "f32[4]",
          "f32[4]", "4"}};
     for (auto line : lines) {
@@ -61,8 +61,8 @@ TEST_CASE("warnings: a HOME that doesn't exist isn't created, and the cache does
     environment["XDG_CACHE_HOME"] = "";
     environment["HOME"] = home.string();
     const auto compile = [&] {
-        return lode::test::lode({"compile", file, "--arch", "sm_80", "-o", folder.path().string()},
-                                environment);
+        return lode::test::lode(
+            {"compile", file, "--arch", "sm_80", "--out-dir", folder.path().string()}, environment);
     };
     auto outcome = compile();
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
@@ -85,7 +85,7 @@ TEST_CASE("warnings: anything else in a record's place is reported or removed") 
     environment["LODE_CACHE"] = "on";
     environment["LODE_CACHE_DIR"] = (folder.path() / "cache").string();
     const auto compile = [&] {
-        return lode::test::lode({"compile", file.string(), "--arch", "sm_90", "--json", "-o",
+        return lode::test::lode({"compile", file.string(), "--arch", "sm_90", "--json", "--out-dir",
                                  folder.path().string()},
                                 environment)
             .json();
@@ -124,7 +124,7 @@ TEST_CASE(
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> line = {
-        "compile", file, "--arch", "compute_90", "-o", folder.path().string(), "--json"};
+        "compile", file, "--arch", "compute_90", "--out-dir", folder.path().string(), "--json"};
     Environment environment = no_driver;
     environment["LODE_CACHE"] = "on";
     environment["LODE_CACHE_DIR"] = (folder.path() / "cache").string();

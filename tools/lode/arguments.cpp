@@ -3,6 +3,8 @@
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,7 +13,7 @@ namespace lode::tool {
 namespace {
 
 constexpr std::string_view forms =
-    "1024 (i32), 2.5 (f64), 2.5f (f32), i64:7, f32[1024], f32[1024]:zeros, f32[1024]:ones, "
+    "1024, 2.5, 2.5f (f32), i64:7, f32[1024], f32[1k], f32[1024]:zeros, f32[1024]:ones, "
     "f32[1024]:iota, f32[1024]:random(1), f32[1024]:value(3.5), f32[1024]@data.bin";
 
 /// Reads one argument's text from left to right and tracks the position.
@@ -22,7 +24,7 @@ public:
     Result<Argument> read() {
         if (text_.empty()) return fault("it is empty");
         const auto mark = text_.find_first_of("[:@");
-        if (mark == std::string_view::npos) return argument(read_untyped_scalar());
+        if (mark == std::string_view::npos) return read_number_alone();
         LODE_TRY_ASSIGN(const ElementType type, read_type(mark));
         switch (text_[mark]) {
             case '[':
@@ -59,28 +61,23 @@ private:
         return *type;
     }
 
-    [[nodiscard]] Result<ElementBytes> read_number(ElementType type, std::string_view text,
-                                                   std::string_view advice = "") const {
+    [[nodiscard]] Result<ElementBytes> read_number(ElementType type, std::string_view text) const {
         auto bytes = parse_number(type, text);
-        if (!bytes) return fault(fmt::format("'{}' {}{}", text, bytes.error(), advice));
+        if (!bytes) return fault(fmt::format("'{}' {}", text, bytes.error()));
         return *bytes;
     }
 
-    [[nodiscard]] Result<ScalarArgument> read_untyped_scalar() const {
-        const bool is_hexadecimal = text_.starts_with("0x") || text_.starts_with("-0x");
-        auto type = ElementType::i32;
-        auto digits = text_;
-        if (!is_hexadecimal && digits.size() > 1 && digits.ends_with('f')) {
-            type = ElementType::f32;
-            digits.remove_suffix(1);
-        } else if (!is_hexadecimal && digits.find_first_of(".eE") != std::string_view::npos) {
-            type = ElementType::f64;
+    /// "1024", "2.5" or "2.5f".
+    [[nodiscard]] Result<Argument> read_number_alone() const {
+        for (const auto type : {ElementType::i64, ElementType::u64, ElementType::f64}) {
+            if (parse_number(type, text_)) return Argument{std::string(text_), UntypedArgument{}};
         }
-        const bool fits_wider = type == ElementType::i32 && parse_number(ElementType::i64, digits);
-        LODE_TRY_ASSIGN(
-            const ElementBytes bytes,
-            read_number(type, digits, fits_wider ? fmt::format(" (write i64:{})", digits) : ""));
-        return ScalarArgument{type, bytes};
+        if (text_.size() > 1 && text_.ends_with('f')) {
+            LODE_TRY_ASSIGN(const ElementBytes bytes,
+                            read_number(ElementType::f32, text_.substr(0, text_.size() - 1)));
+            return Argument{std::string(text_), ScalarArgument{ElementType::f32, bytes}};
+        }
+        return fault(fmt::format("'{}' {}", text_, parse_number(ElementType::f64, text_).error()));
     }
 
     Result<ScalarArgument> read_typed_scalar(ElementType type) {
@@ -143,71 +140,203 @@ private:
     std::size_t at_ = 0;
 };
 
-/// The properties of an argument that checking needs: size, address or not, floating point or not.
-struct ArgumentShape {
-    std::size_t size;
-    KernelParameter::Kind kind;
-    std::string description;
-};
+using Kind = KernelParameter::Kind;
 
-ArgumentShape shape_of(const Argument& argument) {
-    if (std::holds_alternative<BufferArgument>(argument.value)) {
-        return {sizeof(std::uint64_t), KernelParameter::Kind::pointer, "a buffer"};
-    }
-    const auto type = std::get<ScalarArgument>(argument.value).type;
-    const auto kind = is_floating_point(type) ? KernelParameter::Kind::floating_point
-                                              : KernelParameter::Kind::integer;
-    return {size_of(type), kind, fmt::format("a number of type {}", to_string(type))};
-}
-
-/// Whether an argument of kind `given` fits a parameter that the PTX declares as `taken`. The sizes
-/// are already known to be equal.
-bool kinds_agree(KernelParameter::Kind given, KernelParameter::Kind taken) {
-    using Kind = KernelParameter::Kind;
-    switch (taken) {
-        case Kind::unknown:
-        case Kind::aggregate:
-            return true;
-        case Kind::integer:  // Or a pointer: see may_be_pointer().
-            return given != Kind::floating_point;
-        case Kind::floating_point:
-        case Kind::pointer:
-            break;
-    }
-    return given == taken;
-}
+constexpr int bits_per_byte = 8;
 
 /// PTX before sm_100 declares pointers as integers.
 bool may_be_pointer(const KernelParameter& parameter) {
-    return parameter.kind == KernelParameter::Kind::integer &&
-           parameter.size == sizeof(std::uint64_t);
+    return parameter.kind == Kind::integer && parameter.size == sizeof(std::uint64_t);
 }
 
-/// The end of a message: how to spell an argument for this parameter.
-std::string spelling_for(const KernelParameter& parameter) {
-    constexpr int bits_per_byte = 8;
-    switch (parameter.kind) {
-        case KernelParameter::Kind::pointer:
-            return "; pass a buffer, e.g. f32[1024]:iota";
-        case KernelParameter::Kind::floating_point:
-            return fmt::format("; write f{}:NUMBER", parameter.size * bits_per_byte);
-        case KernelParameter::Kind::integer:
-            return fmt::format("; {0}write i{1}:NUMBER or u{1}:NUMBER",
-                               may_be_pointer(parameter) ? "pass a buffer, or " : "",
-                               parameter.size * bits_per_byte);
-        case KernelParameter::Kind::unknown:
-        case KernelParameter::Kind::aggregate:
-            break;
+/// The element type that a C++ type is; nullopt for other types.
+std::optional<ElementType> element_type_in_cxx(std::string_view name) {
+    struct Row {
+        std::string_view name;
+        ElementType type;
+    };
+    static constexpr Row rows[] = {
+        {"float", ElementType::f32},        {"double", ElementType::f64},
+        {"char", ElementType::i8},          {"signed char", ElementType::i8},
+        {"unsigned char", ElementType::u8}, {"bool", ElementType::u8},
+        {"short", ElementType::i16},        {"unsigned short", ElementType::u16},
+        {"int", ElementType::i32},          {"unsigned int", ElementType::u32},
+        {"long", ElementType::i64},         {"unsigned long", ElementType::u64},
+        {"long long", ElementType::i64},    {"unsigned long long", ElementType::u64},
+    };
+    const auto* const found = std::ranges::find(rows, name, &Row::name);
+    if (found == std::end(rows)) return std::nullopt;
+    return found->type;
+}
+
+/// "float const*" to "float".
+std::string_view pointee_of(std::string_view type) {
+    for (const std::string_view end : {"*", " volatile", " const"})
+        if (type.ends_with(end)) type.remove_suffix(end.size());
+    return type;
+}
+
+/// A parameter, as far as it is known.
+struct Parameter {
+    const KernelParameter& shape;
+    std::string_view type;  ///< In C++; empty if unknown.
+
+    [[nodiscard]] std::string text() const {
+        return type.empty() ? describe(shape) : std::string(type);
     }
-    return "";
+    [[nodiscard]] std::string text_with_size() const {
+        const auto bytes = fmt::format("{} bytes", shape.size);
+        return text() == bytes ? bytes : fmt::format("{} ({})", text(), bytes);
+    }
+    [[nodiscard]] bool is_pointer() const {
+        return shape.kind == Kind::pointer || type.ends_with('*');
+    }
+    /// Whether an argument of this size and kind fits.
+    [[nodiscard]] bool takes(std::size_t size, Kind kind) const {
+        if (size != shape.size) return false;
+        if (is_pointer()) return kind == Kind::pointer;
+        if (shape.kind == Kind::floating_point) return kind == Kind::floating_point;
+        if (shape.kind != Kind::integer) return true;
+        return kind == Kind::integer ||
+               (kind == Kind::pointer && type.empty() && may_be_pointer(shape));
+    }
+    /// Whether a number without a type can have this parameter's.
+    [[nodiscard]] bool types_numbers() const {
+        return shape.kind == Kind::floating_point ||
+               (shape.kind == Kind::integer && !is_pointer() &&
+                !(type.empty() && may_be_pointer(shape)));
+    }
+    /// The end of a message: how to spell `number` for this parameter.
+    [[nodiscard]] std::string spelling(std::string_view number) const {
+        const auto bits = shape.size * bits_per_byte;
+        if (is_pointer()) {
+            const auto element = element_type_in_cxx(pointee_of(type));
+            return fmt::format("; pass a buffer, e.g. {}[1024]:iota",
+                               to_string(element.value_or(ElementType::f32)));
+        }
+        const bool is_whole = shape.kind == Kind::integer;
+        const bool fits =
+            parse_number(is_whole ? ElementType::i64 : ElementType::f64, number).has_value();
+        if (types_numbers()) {
+            return fmt::format("; write {}", fits       ? number
+                                             : is_whole ? "a whole number"
+                                                        : "a number");
+        }
+        if (!fits) number = "NUMBER";
+        if (is_whole)
+            return fmt::format("; pass a buffer, or write i{1}:{0} or u{1}:{0}", number, bits);
+        if (element_type_of(fmt::format("u{}", bits)))
+            return fmt::format("; write its bits as u{}:NUMBER", bits);
+        return "; `lode run` passes numbers and buffers alone, so let the kernel take a pointer";
+    }
+};
+
+/// The types that a number for an integer parameter may have, the preferred one first.
+std::vector<ElementType> integer_types(const Parameter& parameter) {
+    if (const auto type = element_type_in_cxx(parameter.type)) return {*type};
+    const auto bits = parameter.shape.size * bits_per_byte;
+    std::vector<ElementType> types;
+    for (const char letter : {'i', 'u'}) {
+        if (const auto type = element_type_of(fmt::format("{}{}", letter, bits)))
+            types.push_back(*type);
+    }
+    return types;
+}
+
+/// A number of the parameter's type. The error is the end of a sentence.
+tl::expected<ScalarArgument, std::string> typed_number(std::string_view text,
+                                                       const Parameter& parameter) {
+    if (parameter.shape.kind == Kind::floating_point) {
+        const auto type =
+            parameter.shape.size == sizeof(float) ? ElementType::f32 : ElementType::f64;
+        return parse_number(type, text).map([&](const auto& bytes) {
+            return ScalarArgument{type, bytes};
+        });
+    }
+    std::string problem;
+    for (const ElementType type : integer_types(parameter)) {
+        const auto bytes = parse_number(type, text);
+        if (bytes && parameter.type == "bool" && (*bytes)[0] > std::byte{1})
+            return tl::unexpected<std::string>("is outside the range of bool, 0 to 1");
+        if (bytes) return ScalarArgument{type, *bytes};
+        // What is negative is no number of the unsigned type.
+        if (problem.empty() || !text.starts_with('-')) problem = bytes.error();
+    }
+    return tl::unexpected(problem);
+}
+
+/// The number with the type that its spelling has in C++, for parameters of unknown types.
+ScalarArgument number_as_spelled(std::string_view text) {
+    for (const auto type : {ElementType::i32, ElementType::i64, ElementType::u64}) {
+        if (const auto bytes = parse_number(type, text)) return {type, *bytes};
+    }
+    return {ElementType::f64, parse_number(ElementType::f64, text).value_or(ElementBytes{})};
+}
+
+/// An argument of one kernel.
+struct Place {
+    std::string_view kernel;
+    std::size_t index;
+};
+
+/// "2.5" of "2.5f" and "f32:2.5".
+std::string_view number_in(const Argument& argument) {
+    std::string_view text = argument.text;
+    if (std::holds_alternative<BufferArgument>(argument.value)) return {};
+    if (const auto colon = text.find(':'); colon != std::string_view::npos)
+        return text.substr(colon + 1);
+    if (std::holds_alternative<ScalarArgument>(argument.value)) text.remove_suffix(1);
+    return text;
+}
+
+Status check_fit(const Argument& argument, const Parameter& parameter, const Place& place) {
+    std::size_t size = sizeof(std::uint64_t);
+    Kind kind = Kind::pointer;
+    std::string description = "a buffer";
+    if (const auto* scalar = std::get_if<ScalarArgument>(&argument.value)) {
+        size = size_of(scalar->type);
+        kind = is_floating_point(scalar->type) ? Kind::floating_point : Kind::integer;
+        description = fmt::format("a number of type {}", to_string(scalar->type));
+    }
+    if (parameter.takes(size, kind)) return {};
+    return fail(Errc::signature_mismatch,
+                fmt::format("Argument {} ('{}') is {} ({} bytes), but {} takes {} there{}.",
+                            place.index + 1, argument.text, description, size, place.kernel,
+                            parameter.text_with_size(), parameter.spelling(number_in(argument))));
+}
+
+Result<Argument> fit(const Argument& argument, const Parameter& parameter, const Place& place) {
+    Argument fitted = argument;
+    if (std::holds_alternative<UntypedArgument>(argument.value)) {
+        if (parameter.types_numbers()) {
+            auto number = typed_number(argument.text, parameter);
+            if (number) {
+                fitted.value = *number;
+                return fitted;
+            }
+            return fail(
+                Errc::signature_mismatch,
+                fmt::format("Argument {} ('{}') {}, but {} takes {} there.", place.index + 1,
+                            argument.text, number.error(), place.kernel, parameter.text()));
+        }
+        fitted.value = number_as_spelled(argument.text);
+        // An address that is a small number is a mistake.
+        if (parameter.shape.kind == Kind::integer || parameter.is_pointer()) {
+            return fail(Errc::signature_mismatch,
+                        fmt::format("Argument {} ('{}') is a number, but {} takes {} there{}.",
+                                    place.index + 1, argument.text, place.kernel, parameter.text(),
+                                    parameter.spelling(argument.text)));
+        }
+    }
+    LODE_TRY(check_fit(fitted, parameter, place));
+    return fitted;
 }
 
 }  // namespace
 
 std::string_view argument_help() noexcept {
     return R"(Each ARG is a number or a buffer:
-  1024                  a number of type i32
-  2.5                   a number of type f64
+  1024, 2.5             a number of the type that the kernel takes
   2.5f                  a number of type f32
   i64:7                 a number of the type named
   f32[1024]             a buffer of 1024 zeros; also f32[1024]:zeros
@@ -216,7 +345,8 @@ std::string_view argument_help() noexcept {
   f32[1024]:value(3.5)  this number everywhere
   f32[1024]:random(1)   pseudo-random numbers from this seed
   f32[1024]@data.bin    the bytes of a file of exactly that size
-The types are f32 f64 i8 i16 i32 i64 u8 u16 u32 u64.)";
+The types are f32 f64 i8 i16 i32 i64 u8 u16 u32 u64. In whole numbers, 1k is 1000 and 1Ki is 1024;
+likewise M, G and T.)";
 }
 
 Result<Argument> parse_argument(std::string_view text, int number) {
@@ -224,7 +354,6 @@ Result<Argument> parse_argument(std::string_view text, int number) {
 }
 
 std::string describe(const KernelParameter& parameter) {
-    constexpr int bits_per_byte = 8;
     switch (parameter.kind) {
         case KernelParameter::Kind::pointer:
             return "pointer";
@@ -240,29 +369,29 @@ std::string describe(const KernelParameter& parameter) {
     return fmt::format("{} byte{}", parameter.size, parameter.size == 1 ? "" : "s");
 }
 
-Status check_arguments(std::string_view kernel, std::span<const KernelParameter> parameters,
-                       std::span<const Argument> arguments) {
+Result<std::vector<Argument>> fit_arguments(std::string_view kernel,
+                                            std::span<const KernelParameter> parameters,
+                                            std::span<const std::string> types,
+                                            std::span<const Argument> arguments) {
+    const bool types_known = types.size() == parameters.size();
     if (arguments.size() != parameters.size()) {
         std::vector<std::string> list;
-        for (const auto& parameter : parameters)
-            list.push_back(describe(parameter));
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            list.push_back(types_known ? types[i] : describe(parameters[i]));
         return fail(
             Errc::signature_mismatch,
             fmt::format("{} takes {} argument{}{}{}, but {} {} given.", kernel, parameters.size(),
                         parameters.size() == 1 ? "" : "s", list.empty() ? "" : ": ", listed(list),
                         arguments.size(), arguments.size() == 1 ? "is" : "are"));
     }
+    std::vector<Argument> fitted;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const auto shape = shape_of(arguments[i]);
-        const auto& parameter = parameters[i];
-        if (shape.size == parameter.size && kinds_agree(shape.kind, parameter.kind)) continue;
-        return fail(Errc::signature_mismatch,
-                    fmt::format("Argument {} ('{}') is {} ({} bytes), but {} takes {} ({} bytes) "
-                                "there{}.",
-                                i + 1, arguments[i].text, shape.description, shape.size, kernel,
-                                describe(parameter), parameter.size, spelling_for(parameter)));
+        const Parameter parameter{parameters[i],
+                                  types_known ? std::string_view(types[i]) : std::string_view()};
+        LODE_TRY_ASSIGN(auto argument, fit(arguments[i], parameter, {kernel, i}));
+        fitted.push_back(std::move(argument));
     }
-    return {};
+    return fitted;
 }
 
 }  // namespace lode::tool

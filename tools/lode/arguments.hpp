@@ -17,7 +17,10 @@
 
 namespace lode::tool {
 
-/// A number passed by value: "2.5f", "1024", "i64:7".
+/// A number without a type, "1024" or "2.5": that of the kernel's parameter.
+struct UntypedArgument {};
+
+/// A number of a type, passed by value: "2.5f", "i64:7".
 struct ScalarArgument {
     ElementType type = ElementType::i32;
     ElementBytes bytes{};
@@ -52,7 +55,7 @@ struct BufferArgument {
 /// One argument and the text it was read from.
 struct Argument {
     std::string text;
-    std::variant<ScalarArgument, BufferArgument> value;
+    std::variant<UntypedArgument, ScalarArgument, BufferArgument> value;
 };
 
 /// The maximum size of one buffer: 1 TiB.
@@ -66,11 +69,14 @@ std::string_view argument_help() noexcept;
 [[nodiscard]] Result<Argument> parse_argument(std::string_view text, int number);
 
 /// Compares arguments with a kernel's parameters before any launch: count, sizes, and kinds if the
-/// PTX states them. signature_mismatch names the argument, what it is, what the kernel expects and,
-/// if there is one, the spelling that fits.
-[[nodiscard]] Status check_arguments(std::string_view kernel,
-                                     std::span<const KernelParameter> parameters,
-                                     std::span<const Argument> arguments);
+/// PTX states them. `types` has the parameters' C++ types, and is empty where the kernel's name
+/// doesn't have them. Gives the arguments with the parameter's type for numbers without one;
+/// without C++ types those of integers are as wide as the PTX says, signed if the number fits.
+/// signature_mismatch names the argument, what it is, what the kernel expects and, if there is one,
+/// the spelling that fits.
+[[nodiscard]] Result<std::vector<Argument>> fit_arguments(
+    std::string_view kernel, std::span<const KernelParameter> parameters,
+    std::span<const std::string> types, std::span<const Argument> arguments);
 
 /// A parameter in messages: "f32", "int32", "pointer", "pointer/int64" if the PTX doesn't
 /// distinguish, "12 bytes".

@@ -2,6 +2,7 @@
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
 #include "tools/lode/child_process.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 
 #include <filesystem>
@@ -20,7 +21,7 @@ struct BenchCommand {
     std::string json;
     std::string html;
     std::string compare;
-    double limit = 0;
+    std::uint32_t limit = 0;
     bool is_short = false;
     bool list = false;
     std::vector<std::string> names;
@@ -100,17 +101,20 @@ Command declare_bench(CLI::App& app) {
     command->add_option("--json", values->json, "Write the figures to a file, as JSON")
         ->type_name("FILE");
     command->add_option("--html", values->html, "Write the page to a file")->type_name("FILE");
-    command
-        ->add_option("--compare", values->compare,
-                     "Say what is faster or slower than in an earlier --json")
-        ->type_name("FILE");
+    const auto* earlier = command
+                              ->add_option("--compare", values->compare,
+                                           "Say what is faster or slower than in an earlier --json")
+                              ->type_name("FILE");
     command->add_option("--limit", values->limit, "Leave out what would begin after this time")
         ->type_name("SECONDS")
-        ->check(CLI::Range(1.0, 86400.0).description(""));
+        ->transform(whole_number(1, 86400));
     command->add_flag("--short", values->is_short, "Measure with fewer rounds");
     command->add_flag("--list", values->list, "Print what would be measured, and end");
-    return {command, [values]() -> Result<Work> { return [values] { return bench(*values); }; },
-            false};
+    return {command,
+            [values]() -> Result<Work> { return [values] { return bench(*values); }; },
+            false,
+            false,
+            {earlier}};
 }
 
 }  // namespace lode::tool

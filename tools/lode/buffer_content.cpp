@@ -43,6 +43,13 @@ std::vector<std::byte> generate(std::size_t count, Generate element) {
     return bytes;
 }
 
+tl::unexpected<Error> wrong_size(const BufferArgument& buffer, const FileFill& fill,
+                                 std::uintmax_t size) {
+    return fail(Errc::invalid_argument,
+                fmt::format("The file {} has {} bytes, but {}[{}] holds {}.", fill.path.string(),
+                            size, to_string(buffer.type), buffer.count, buffer.size_bytes()));
+}
+
 template <class T>
 struct Maker {
     const BufferArgument& buffer;
@@ -68,23 +75,27 @@ struct Maker {
         return generate<T>(buffer.count, [&](std::size_t) { return value; });
     }
     Content operator()(const FileFill& fill) const {
-        const auto wrong_size = [&](std::uintmax_t size) {
-            return fail(
-                Errc::invalid_argument,
-                fmt::format("The file {} has {} bytes, but {}[{}] holds {}.", fill.path.string(),
-                            size, to_string(buffer.type), buffer.count, buffer.size_bytes()));
-        };
-        // Checked before reading: the file may be larger than memory.
-        std::error_code not_regular;
-        const auto size = std::filesystem::file_size(fill.path, not_regular);
-        if (!not_regular && size != buffer.size_bytes()) return wrong_size(size);
+        LODE_TRY(check_content(buffer));
         LODE_TRY_ASSIGN(auto bytes, read_bytes(fill.path, buffer.size_bytes()));
-        if (bytes.size() != buffer.size_bytes()) return wrong_size(bytes.size());
+        if (bytes.size() != buffer.size_bytes()) return wrong_size(buffer, fill, bytes.size());
         return bytes;
     }
 };
 
 }  // namespace
+
+Status check_content(const BufferArgument& buffer) {
+    const auto* const fill = std::get_if<FileFill>(&buffer.fill);
+    if (fill == nullptr) return {};
+    std::error_code problem;
+    if (!std::filesystem::exists(fill->path, problem)) {
+        return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", fill->path.string()));
+    }
+    // The file may be larger than memory. What isn't a regular file is refused when it is read.
+    const auto size = std::filesystem::file_size(fill->path, problem);
+    if (!problem && size != buffer.size_bytes()) return wrong_size(buffer, *fill, size);
+    return {};
+}
 
 Result<std::vector<std::byte>> make_content(const BufferArgument& buffer) {
     return with_type(buffer.type, [&]<class T>(std::type_identity<T>) {

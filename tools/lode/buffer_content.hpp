@@ -11,8 +11,11 @@
 
 namespace lode::tool {
 
-/// The buffer's initial contents, size_bytes() long. Errors: not_found and file_failed for a file;
-/// invalid_argument with both sizes if the file's size differs from the buffer's.
+/// Whether a file that fills the buffer is there and has its size. Errors: not_found, and
+/// invalid_argument with both sizes.
+[[nodiscard]] Status check_content(const BufferArgument& buffer);
+
+/// The buffer's initial contents, size_bytes() long. Errors: those of check_content(); file_failed.
 [[nodiscard]] Result<std::vector<std::byte>> make_content(const BufferArgument& buffer);
 
 /// A summary of a buffer's contents.

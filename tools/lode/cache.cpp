@@ -145,14 +145,26 @@ Result<Answer> show(const CacheCommand& command) {
     return answer;
 }
 
-/// Fails if an entry is damaged, so that scripts notice.
-Result<Answer> verify(const CacheCommand& command) {
-    if (command.check_trust) return verify_trust(command);
+Status check_verify(CacheCommand& command) {
+    if (command.check_trust && command.repair) {
+        return fail(Errc::invalid_argument,
+                    "--repair removes damaged records, and --trust checks signatures. Verify twice "
+                    "for both.");
+    }
+    if (command.check_trust) return {};
     if (!command.pack_file.empty()) {
         return fail(Errc::invalid_argument,
                     "A pack is verified as a whole when it is read; with --trust, its records are "
                     "too.");
     }
+    if (!command.trusted.empty())
+        return fail(Errc::invalid_argument, "--keys needs --trust, which checks signatures.");
+    return {};
+}
+
+/// Fails if an entry is damaged, so that scripts notice.
+Result<Answer> verify(const CacheCommand& command) {
+    if (command.check_trust) return verify_trust(command);
     LODE_TRY_ASSIGN(const auto tier, open_cache(command, command.repair));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
@@ -203,14 +215,19 @@ Result<Answer> clear(const CacheCommand& command) {
     return answer;
 }
 
+Status check_why(CacheCommand& command) {
+    LODE_TRY_ASSIGN(command.options, to_compile_options(command.flags));
+    LODE_TRY_ASSIGN(command.target, read_arch(command.arch));
+    return {};
+}
+
 Result<Answer> why(const CacheCommand& command) {
     LODE_TRY_ASSIGN(CacheOptions options, options_of(command));
     options.mode = CacheMode::read_only;
-    LODE_TRY_ASSIGN(const auto compile_options, to_compile_options(command.flags));
-    LODE_TRY_ASSIGN(const auto arch, parse_arch("--arch", command.arch));
+    LODE_TRY_ASSIGN(const auto arch, command.target());
     const CachedCompiler compiler({}, options);
     LODE_TRY_ASSIGN(const auto explanation,
-                    compiler.explain(Source::file(command.source), arch, compile_options,
+                    compiler.explain(Source::file(command.source), arch, command.options,
                                      command.name_expressions));
     Answer answer;
     Json differences = Json::array();
@@ -237,44 +254,52 @@ Result<Answer> why(const CacheCommand& command) {
     return answer;
 }
 
+/// Adds an argument that names files to read.
+template <class Value>
+CLI::Option* add_input(Command& command, CLI::App* sub, const char* name, Value& value,
+                       const char* meaning) {
+    auto* option = sub->add_option(name, value, meaning)->type_name("");
+    command.inputs.push_back(option);
+    return option;
+}
+
 /// The verbs for packs.
-void declare_packs(const std::shared_ptr<CacheCommand>& values, CLI::App* pack, CLI::App* unpack,
-                   CLI::App* merge, CLI::App* diff) {
-    for (auto* sub : {pack, unpack, merge})
-        sub->add_option("FILE", values->pack_file, "The pack file")->required()->type_name("");
+void declare_packs(const std::shared_ptr<CacheCommand>& values, Command& command, CLI::App* pack,
+                   CLI::App* unpack, CLI::App* merge, CLI::App* diff) {
+    add_input(command, unpack, "FILE", values->pack_file, "The pack")->required();
+    add_input(command, merge, "PACK", values->packs, "The packs, the most important first")
+        ->required();
+    add_input(command, diff, "PACK", values->packs, "Two packs, or folders of caches")
+        ->required()
+        ->expected(2);
     for (auto* sub : {pack, merge}) {
+        sub->add_option("-o,--output", values->output, "The pack to write")
+            ->type_name("FILE")
+            ->required(sub == merge);
         sub->add_option("--max-size", values->max_bytes,
                         "The largest size of a pack, e.g. 64MB. What doesn't fit is left out and "
                         "named, and the exit code is 1")
             ->transform(byte_count())
             ->type_name("N");
     }
-    pack->add_flag("--split-by-arch", values->split_by_arch,
-                   "A pack for each architecture, FILE with .ARCH before its extension");
-    merge->add_option("PACK", values->packs, "The packs, the most important first")
-        ->required()
-        ->type_name("");
-    diff->add_option("PACK", values->packs, "Two packs, or folders of caches")
-        ->required()
-        ->expected(2)
-        ->type_name("");
+    pack->add_option("--out-dir", values->out_dir,
+                     "Write a pack for each architecture to this folder: ARCH.pack")
+        ->type_name("DIR");
 }
 
 /// The verbs for signatures.
-void declare_signatures(const std::shared_ptr<CacheCommand>& values, CLI::App* keygen,
-                        CLI::App* sign, CLI::App* verify) {
+void declare_signatures(const std::shared_ptr<CacheCommand>& values, Command& command,
+                        CLI::App* keygen, CLI::App* sign, CLI::App* verify) {
     keygen
         ->add_option("FILE", values->key_file,
                      "A new file for the secret key; FILE.pub gets the public key")
         ->required()
         ->type_name("");
-    sign->add_option("PACK", values->pack_file, "A pack. Default: the cache's folder")
-        ->type_name("");
+    add_input(command, sign, "PACK", values->pack_file, "A pack. Default: the cache's folder");
     sign->add_option("--key", values->key_file, "The secret key. Default: LODE_CACHE_SIGN_WITH")
         ->type_name("FILE");
-    verify
-        ->add_option("PACK", values->pack_file, "With --trust: a pack. Default: the cache's folder")
-        ->type_name("");
+    add_input(command, verify, "PACK", values->pack_file,
+              "With --trust: a pack. Default: the cache's folder");
     verify->add_flag("--trust", values->check_trust,
                      "Also check that a trusted key has signed every record");
     verify
@@ -313,15 +338,24 @@ Command declare_cache(CLI::App& app) {
     auto* command = app.add_subcommand(
         "cache", "Inspect, clean and pack the cache of compiled code; explain its misses");
     const auto values = std::make_shared<CacheCommand>();
-    const auto chosen = std::make_shared<Result<Answer> (*)(const CacheCommand&)>(nullptr);
+    struct Verb {
+        Result<Answer> (*work)(const CacheCommand&) = nullptr;
+        Status (*check)(CacheCommand&) = nullptr;
+    };
+    const auto chosen = std::make_shared<Verb>();
+    Command declared{command, [values, chosen]() -> Result<Work> {
+                         if (chosen->check != nullptr) LODE_TRY(chosen->check(*values));
+                         return [values, chosen] { return chosen->work(*values); };
+                     }};
     command->require_subcommand(1);
     command->add_option("--folder", values->folder, "The cache's folder. Default: lode's own")
         ->type_name("DIR");
     const auto verb = [&](const char* name, const char* meaning,
-                          Result<Answer> (*work)(const CacheCommand&)) {
+                          Result<Answer> (*work)(const CacheCommand&),
+                          Status (*checks)(CacheCommand&) = nullptr) {
         auto* sub = command->add_subcommand(name, meaning);
         sub->fallthrough();
-        sub->callback([chosen, work] { *chosen = work; });
+        sub->callback([chosen, work, checks] { *chosen = {work, checks}; });
         return sub;
     };
     verb("stats", "Number and size of the records; the traffic with the remote cache", stats);
@@ -330,7 +364,8 @@ Command declare_cache(CLI::App& app) {
         ->add_option("KEY", values->key, "The first digits of its key")
         ->required()
         ->type_name("");
-    auto* check = verb("verify", "Check every record; exit 1 when one is damaged", verify);
+    auto* check =
+        verb("verify", "Check every record; exit 1 when one is damaged", verify, check_verify);
     check->add_flag("--repair", values->repair, "Remove damaged records");
     verb("gc", "Remove stale temporary files, and old entries beyond the size limit", gc)
         ->add_option("--max-bytes", values->max_bytes,
@@ -338,27 +373,27 @@ Command declare_cache(CLI::App& app) {
         ->transform(byte_count())
         ->type_name("N");
     verb("clear", "Remove everything", clear);
-    auto* pack = verb("pack", "Write every intact entry to one file", pack_cache);
+    auto* pack = verb("pack",
+                      "Write every intact entry to one file, or one for each "
+                      "architecture",
+                      pack_cache, check_pack);
     auto* unpack = verb("unpack", "Put a pack's entries into the cache", unpack_cache);
-    auto* merge = verb("merge", "Make one pack of several", merge_cache);
+    auto* merge = verb("merge", "Make one pack of several", merge_cache, check_merge);
     auto* diff = verb("diff", "Compare two packs; exit 1 when they differ", diff_cache);
-    declare_packs(values, pack, unpack, merge, diff);
+    declare_packs(values, declared, pack, unpack, merge, diff);
     auto* keygen = verb("keygen", "Make a key that signs entries", make_key);
     auto* sign = verb("sign", "Sign every intact entry of the cache or of a pack", sign_cache);
-    declare_signatures(values, keygen, sign, check);
-    auto* ask = verb("why", "Why a compilation would hit or miss", why);
-    ask->add_option("FILE", values->source, "The source file")->required()->type_name("");
-    ask->add_option("--arch", values->arch, "The target, e.g. sm_90a")
-        ->required()
+    declare_signatures(values, declared, keygen, sign, check);
+    auto* ask = verb("why", "Why a compilation would hit or miss", why, check_why);
+    add_input(declared, ask, "FILE", values->source, "The source file")->required();
+    ask->add_option("--arch", values->arch,
+                    "The target, e.g. sm_90a. Default: native, the visible device's")
         ->type_name("ARCH");
     ask->add_option("--name", values->name_expressions, "A name expression of the compilation")
         ->allow_extra_args(false)
         ->type_name("EXPR");
     declare_compile_flags(*ask, values->flags);
-
-    return {command, [values, chosen]() -> Result<Work> {
-                return [values, chosen] { return (*chosen)(*values); };
-            }};
+    return declared;
 }
 
 }  // namespace lode::tool

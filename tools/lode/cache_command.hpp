@@ -4,6 +4,7 @@
 #include "jit/cache/packs.hpp"
 #include "tools/lode/options.hpp"
 #include "tools/lode/report.hpp"
+#include "tools/lode/target.hpp"
 
 #include <lode/jit/cache.hpp>
 
@@ -19,7 +20,9 @@ namespace lode::tool {
 struct CacheCommand {
     std::string folder;
     std::string key;
-    std::string pack_file;           ///< Also a folder for `diff` and `verify`; may be empty.
+    std::string pack_file;           ///< Read; may be empty.
+    std::string output;              ///< The pack to write.
+    std::string out_dir;             ///< Instead of `output`: a pack for each architecture.
     std::vector<std::string> packs;  ///< For `diff` and `merge`.
     std::string key_file;
     std::vector<std::string> trusted;
@@ -28,9 +31,10 @@ struct CacheCommand {
     std::optional<std::uint64_t> max_bytes;
     bool repair = false;
     bool check_trust = false;
-    bool split_by_arch = false;
     std::vector<std::string> name_expressions;
     CompileFlags flags;
+    ArchChoice target;       ///< The target of `why`, from `arch`.
+    CompileOptions options;  ///< The options of `why`, from `flags`.
 };
 
 /// The cache's options with those of the command. Errors: invalid_argument without a folder.
@@ -52,7 +56,11 @@ std::string short_key(const Digest& key);
 /// The failure of a pack that lacks entries for its size limit.
 Error left_out_error(const cache::PackReport& report, std::uint64_t max_bytes);
 
+// A verb's check, if it has one, comes before its work; its errors are usage errors.
+
 // cache_packs.cpp
+[[nodiscard]] Status check_pack(CacheCommand& command);
+[[nodiscard]] Status check_merge(CacheCommand& command);
 [[nodiscard]] Result<Answer> pack_cache(const CacheCommand& command);
 [[nodiscard]] Result<Answer> unpack_cache(const CacheCommand& command);
 [[nodiscard]] Result<Answer> merge_cache(const CacheCommand& command);

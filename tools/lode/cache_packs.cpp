@@ -2,8 +2,11 @@
 #include "base/try.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/result_file.hpp"
 
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -58,7 +61,8 @@ Result<Answer> pack_by_arch(const CacheCommand& command, cache::DiskTier& tier,
     Json packs = Json::array();
     cache::PackReport left_out;
     for (const Arch& arch : archs) {
-        const auto file = cache::pack_for(command.pack_file, arch);
+        const auto file = std::filesystem::path(command.out_dir) / (arch.to_string() + ".pack");
+        LODE_TRY(make_parent_folders(file));
         LODE_TRY_ASSIGN(const auto report, cache::pack(tier, file, arch, options));
         Answer answer = pack_answer("Packed", file, report);
         all.text += answer.text;
@@ -105,13 +109,34 @@ Error left_out_error(const cache::PackReport& report, std::uint64_t max_bytes) {
                         counted(report.left_out.size(), "entry", "entries"), names)};
 }
 
+Status check_merge(CacheCommand& command) {
+    LODE_TRY(check_result_file("--output", command.output, {}, "Name one in it."));
+    std::error_code unknown;
+    if (!std::filesystem::is_other(command.output, unknown)) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("--output is '{}', which isn't a regular file. A pack is a file that "
+                            "replaces the one before.",
+                            command.output));
+}
+
+Status check_pack(CacheCommand& command) {
+    if (command.output.empty() == command.out_dir.empty()) {
+        return fail(Errc::invalid_argument,
+                    "Pass --output FILE for one pack, or --out-dir DIR for a pack of each "
+                    "architecture.");
+    }
+    if (!command.out_dir.empty()) return check_result_folder(command.out_dir);
+    return check_merge(command);
+}
+
 Result<Answer> pack_cache(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
     LODE_TRY_ASSIGN(cache::Trust trust, trust_of(command));
     const cache::PackOptions options{limit_of(command), std::move(trust)};
-    if (command.split_by_arch) return pack_by_arch(command, *tier, options);
-    LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, command.pack_file, options));
-    return with_left_out(pack_answer("Packed", command.pack_file, report), command, report);
+    if (!command.out_dir.empty()) return pack_by_arch(command, *tier, options);
+    LODE_TRY(make_parent_folders(command.output));
+    LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, command.output, options));
+    return with_left_out(pack_answer("Packed", command.output, report), command, report);
 }
 
 Result<Answer> unpack_cache(const CacheCommand& command) {
@@ -124,9 +149,10 @@ Result<Answer> unpack_cache(const CacheCommand& command) {
 Result<Answer> merge_cache(const CacheCommand& command) {
     LODE_TRY_ASSIGN(cache::Trust trust, trust_of(command));
     const std::vector<std::filesystem::path> packs(command.packs.begin(), command.packs.end());
-    LODE_TRY_ASSIGN(const auto report, cache::merge_packs(packs, command.pack_file,
+    LODE_TRY(make_parent_folders(command.output));
+    LODE_TRY_ASSIGN(const auto report, cache::merge_packs(packs, command.output,
                                                           {limit_of(command), std::move(trust)}));
-    return with_left_out(pack_answer("Merged", command.pack_file, report), command, report);
+    return with_left_out(pack_answer("Merged", command.output, report), command, report);
 }
 
 /// Exits with 1 if the two differ, as diff(1) does.

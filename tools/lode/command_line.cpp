@@ -1,9 +1,13 @@
 #include "tools/lode/command_line.hpp"
 
+#include "tools/lode/input.hpp"
+#include "tools/lode/quantity.hpp"
 #include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -20,15 +24,30 @@ constexpr std::string_view json_option = "--json";
 std::string text_of(const CLI::ParseError& error) {
     std::string text = error.what();
     std::erase(text, is_argument);
-    // "Could not convert: --jobs = x"
-    constexpr std::string_view assignment = " = ";
-    const auto value = text.find(assignment);
-    if (dynamic_cast<const CLI::ConversionError*>(&error) == nullptr || value == text.npos)
+    if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+        constexpr std::string_view excludes = " excludes ";
+        text.replace(text.find(excludes), excludes.size(), " can't be combined with ");
         return text;
-    const auto name = text.find("--");
-    if (name == text.npos || name > value) return text;
-    return fmt::format("{} is '{}'; it must be a whole number in its range",
-                       text.substr(name, value - name), text.substr(value + assignment.size()));
+    }
+    const auto colon = text.find(": ");
+    if (colon == text.npos) return text;
+    const std::string name = text.substr(0, colon);
+    const std::string rest = text.substr(colon + 2);
+    // The validators of this file: "--jobs: is 'x'; it must be …".
+    if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr && rest.starts_with("is '"))
+        return fmt::format("{} {}", name, rest);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
+    // "--grid: At Most 1 required but received 2", "--output: 1 required FILE missing"
+    constexpr std::string_view most_once = "At Most 1 required but received ";
+    if (rest.starts_with(most_once)) {
+        return fmt::format("{} is given {} times; it may be given once", name,
+                           rest.substr(most_once.size()));
+    }
+    constexpr std::string_view one = "1 required ";
+    constexpr std::string_view missing = " missing";
+    if (!rest.starts_with(one) || !rest.ends_with(missing)) return text;
+    return fmt::format("{} needs a value, {}", name,
+                       rest.substr(one.size(), rest.size() - one.size() - missing.size()));
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -73,12 +92,21 @@ std::vector<std::string> option_names(const CLI::App& command) {
     return names;
 }
 
-/// What is wrong with words that nothing takes.
-std::string unexpected(const CLI::App& app, const CLI::App& command) {
+/// The words that nothing takes.
+std::vector<std::string> remaining_words(const CLI::App& app) {
     std::vector<std::string> words = app.remaining(true);
     std::erase(words, "--");
-    const auto option =
-        std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
+    return words;
+}
+
+bool is_option(const std::string& word) {
+    return word.starts_with('-');
+}
+
+/// What is wrong with words that nothing takes.
+std::string unexpected(const CLI::App& app, const CLI::App& command) {
+    const auto words = remaining_words(app);
+    const auto option = std::ranges::find_if(words, is_option);
     if (option != words.end()) {
         const std::string name = option->substr(0, option->find('='));
         // A program's arguments that look like options of the command.
@@ -156,26 +184,33 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
     return words;
 }
 
-CLI::Validator not_negative() {
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+    const auto range = most == std::numeric_limits<std::uint64_t>::max()
+                           ? fmt::format("at least {}", least)
+                           : fmt::format("from {} to {}", least, most);
     return CLI::Validator(
-        [](std::string& value) {
-            return value.starts_with('-') ? fmt::format("It is {}, and must be at least 0", value)
-                                          : std::string();
+        [=](std::string& value) {
+            const auto count = parse_count(value);
+            if (!count || *count < least || *count > most)
+                return fmt::format("is '{}'; it must be a whole number {}", value, range);
+            value = fmt::to_string(*count);
+            return std::string();
         },
         "");
 }
 
-CLI::Validator byte_count() {
+CLI::Validator byte_count(std::uint64_t most) {
     return CLI::Validator(
-        [](std::string& value) {
-            const std::string typed = value;
-            if (std::string problem = not_negative()(value); !problem.empty()) return problem;
-            try {
-                if (CLI::AsSizeValue(false)(value).empty()) return std::string();
-            } catch (const CLI::ValidationError&) {  // For a unit that it doesn't know.
+        [=](std::string& value) {
+            const auto count = parse_bytes(value);
+            if (!count && count.error() == QuantityFault::malformed) {
+                return fmt::format("is '{}'; it must be a number of bytes, such as 48KB or 1GiB",
+                                   value);
             }
-            return fmt::format("It is {}, and must be a number of bytes, such as 48KB or 1GiB",
-                               typed);
+            if (!count || *count > most)
+                return fmt::format("is '{}'; it must be at most {} bytes", value, most);
+            value = fmt::to_string(*count);
+            return std::string();
         },
         "");
 }
@@ -191,6 +226,25 @@ void unmark_arguments(CLI::App& app) {
     }
     for (auto* command : app.get_subcommands([](CLI::App*) { return true; }))
         unmark_arguments(*command);
+}
+
+std::optional<Error> missing_input(std::span<const CLI::Option* const> inputs) {
+    for (const auto* input : inputs) {
+        for (std::string name : input->results()) {
+            std::erase(name, is_argument);
+            std::error_code unknown;
+            const auto status = std::filesystem::status(name, unknown);
+            if (name == standard_input || status.type() != std::filesystem::file_type::not_found)
+                continue;
+            return Error{Errc::not_found, fmt::format("File '{}' doesn't exist.", name)};
+        }
+    }
+    return std::nullopt;
+}
+
+bool has_unknown_option(const CLI::ParseError& error, const CLI::App& app) {
+    return dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
+           std::ranges::any_of(remaining_words(app), is_option);
 }
 
 Error usage_error(const CLI::ParseError& error, const CLI::App& app, const CLI::App* command,
@@ -212,11 +266,10 @@ Error usage_error(const CLI::ParseError& error, const CLI::App& app, const CLI::
     });
     std::string what = "A command is needed.";
     if (word != words.end()) {
-        const bool is_option = word->starts_with('-');
-        what = is_option ? fmt::format("`lode` has no option '{}'.{}", *word,
-                                       did_you_mean(closest(*word, option_names(app))))
-                         : fmt::format("There is no command '{}'.{}", *word,
-                                       did_you_mean(closest(*word, names)));
+        what = is_option(*word) ? fmt::format("`lode` has no option '{}'.{}", *word,
+                                              did_you_mean(closest(*word, option_names(app))))
+                                : fmt::format("There is no command '{}'.{}", *word,
+                                              did_you_mean(closest(*word, names)));
     }
     return {
         Errc::invalid_argument,

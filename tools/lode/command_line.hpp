@@ -3,6 +3,9 @@
 
 #include <lode/base/error.hpp>
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +30,20 @@ bool asks_for_json(std::span<char*> arguments);
 /// Removes the marks from the values of every option and argument.
 void unmark_arguments(CLI::App& app);
 
-/// For options of unsigned types: refuses negative numbers, which CLI11 2.1 wraps. Add it last, so
-/// that it sees the value first.
-[[nodiscard]] CLI::Validator not_negative();
+/// For whole numbers, which may have a unit of parse_count(). Add it with transform().
+[[nodiscard]] CLI::Validator whole_number(
+    std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
-/// For sizes, which may have a unit of 1024: "48KB", "1GiB". Refuses negative ones.
-[[nodiscard]] CLI::Validator byte_count();
+/// For sizes, which may have a unit of parse_bytes(). Add it with transform().
+[[nodiscard]] CLI::Validator byte_count(
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+
+/// not_found for the first file among the values of `inputs` that doesn't exist. Also works after
+/// errors of parsing.
+[[nodiscard]] std::optional<Error> missing_input(std::span<const CLI::Option* const> inputs);
+
+/// Whether a word that looks like an option is unknown: the words after it may be its values.
+[[nodiscard]] bool has_unknown_option(const CLI::ParseError& error, const CLI::App& app);
 
 /// The error for words that CLI11 rejects; `command` is null if it recognised no command.
 [[nodiscard]] Error usage_error(const CLI::ParseError& error, const CLI::App& app,

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -26,6 +27,8 @@ struct Command {
     bool prints_json = true;
     /// Whether --log prints the compiler's whole log if a source doesn't compile.
     bool compiles = false;
+    /// The arguments that name files to read: one that is missing is said before other mistakes.
+    std::vector<const CLI::Option*> inputs = {};
 };
 
 Command declare_info(CLI::App& app);
@@ -43,8 +46,12 @@ Command declare_completion(CLI::App& app);
 /// Hidden: `help --man` stands for it.
 Command declare_man(CLI::App& app);
 
+/// The largest values of --jobs and --max-registers.
+inline constexpr int most_jobs = 1024;
+inline constexpr int most_registers = 255;
+
 /// What to do if there is no driver or it shows no device.
-enum class NoDevice : std::uint8_t { take_software_device, fail };
+enum class NoDevice : std::uint8_t { take_software_device, take_software_device_silently, fail };
 
 /// The cache's options of a command that compiles. A worker compiles, so that a crash of the
 /// compiler is an error, unless LODE_WORKERS is set or lode-worker isn't found. `jobs` is the most

@@ -1,23 +1,23 @@
 // `lode compile`: compiles CUDA C++ to cubin and PTX files, offline.
-#include "base/file.hpp"
+#include "base/message_text.hpp"
 #include "base/try.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
+#include "tools/lode/result_file.hpp"
 #include "tools/lode/target.hpp"
 
 #include <lode/jit/cache.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -31,6 +31,7 @@ struct CompileCommand {
     bool explain = false;
     CompileFlags flags;
     std::vector<std::string> name_expressions;
+    std::optional<std::string> output;
     std::string folder = ".";
     bool ptx = false;
     bool report = false;
@@ -41,10 +42,11 @@ struct CompileCommand {
 struct CompileJob {
     std::vector<std::string> files;
     ArchList archs;
-    std::optional<TargetRequest> target;  ///< Instead of archs.
+    std::optional<Result<Target>> target;  ///< Instead of archs.
     bool explain;
     CompileOptions options;
     std::vector<std::string> name_expressions;
+    std::filesystem::path output;  ///< The only result; empty: files in the folder.
     std::filesystem::path folder;
     bool ptx;
     bool report;
@@ -61,7 +63,7 @@ std::string stem_of(const std::string& file) {
     return std::filesystem::path(input_name(file)).stem().string();
 }
 
-/// No two files may have the same outputs, and each has outputs of its own below the folder.
+/// No two files may have the same outputs.
 Status check_files(const CompileCommand& command) {
     LODE_TRY(check_inputs(command.files));
     std::map<std::string, std::string> written;
@@ -71,41 +73,90 @@ Status check_files(const CompileCommand& command) {
         if (is_new) continue;
         return fail(Errc::invalid_argument,
                     fmt::format("{} and {} would have the same output, {}.ARCH.cubin. Compile them "
-                                "separately, each with an --output of its own.",
+                                "separately, each with an --out-dir of its own.",
                                 other->second, file, other->first));
-    }
-    std::error_code unknown;
-    const auto folder = std::filesystem::status(command.folder, unknown);
-    if (std::filesystem::exists(folder) && !std::filesystem::is_directory(folder)) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("--output is '{}', a file; it must be a folder, where each source "
-                                "has a file for each target.",
-                                command.folder));
     }
     return {};
 }
 
+/// The kinds of files that a compilation for `arch` gives, as they end.
+std::vector<std::string> kinds_of(const CompileJob& job, const Arch& arch) {
+    std::vector<std::string> kinds;
+    const bool has_code = job.options.tile != Tile::only && !job.options.lto;
+    if (has_code && arch.is_real()) kinds.emplace_back("cubin");
+    if (has_code && (job.ptx || !arch.is_real())) kinds.emplace_back("ptx");
+    if (job.options.lto) kinds.emplace_back("ltoir");
+    if (job.options.tile != Tile::none) kinds.emplace_back("tileir");
+    return kinds;
+}
+
+/// Whether there is one result, of the kind that --output names.
+Status check_output(const CompileJob& job) {
+    auto archs = job.archs.archs;
+    if (job.target && *job.target) archs = {(*job.target)->arch};
+    std::vector<std::string> results;
+    std::vector<std::string> kinds;
+    for (const auto& file : job.files) {
+        for (const auto& arch : archs) {
+            kinds = kinds_of(job, arch);
+            for (const auto& kind : kinds)
+                results.push_back(fmt::format("{}.{}.{}", stem_of(file), arch.to_string(), kind));
+        }
+        if (job.archs.all) results.push_back(stem_of(file) + ".ARCH.cubin for every architecture");
+    }
+    if (results.size() > 1 || job.archs.all) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("--output names one file, but the results are {}. Name their "
+                                "folder with --out-dir.",
+                                listed(results)));
+    }
+    const std::string extension = job.output.extension().string();
+    static constexpr std::string_view known[] = {".cubin", ".ptx", ".ltoir", ".tileir"};
+    if (results.empty() || extension == "." + kinds.front() ||
+        std::ranges::find(known, extension) == std::end(known))
+        return {};
+    return fail(
+        Errc::invalid_argument,
+        fmt::format(
+            "--output is '{}', but the result is {}.{}", job.output.string(), results.front(),
+            extension == ".ptx"
+                ? fmt::format(" --arch {} gives PTX alone.", archs.front().as_virtual().to_string())
+                : ""));
+}
+
 Result<CompileJob> read_job(const CompileCommand& command) {
     LODE_TRY(check_files(command));
-    constexpr int most_jobs = 1024;
-    if (command.jobs && (*command.jobs < 1 || *command.jobs > most_jobs)) {
-        return fail(Errc::invalid_argument, fmt::format("--jobs is {}; it must be from 1 to {}.",
-                                                        *command.jobs, most_jobs));
+    if (command.output) {
+        LODE_TRY(check_result_file(
+            "--output", *command.output, command.files,
+            fmt::format("--out-dir {} writes the results to it.", *command.output)));
+    } else {
+        LODE_TRY(check_result_folder(command.folder));
     }
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
-    LODE_TRY_ASSIGN(auto archs, parse_arch_list(command.arch_names));
-    std::optional<TargetRequest> target;
+    LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names));
+    std::optional<Result<Target>> target;
     if (command.arch_names.empty()) {
-        LODE_TRY_ASSIGN(target, read_target(command.target));
+        LODE_TRY_ASSIGN(const auto request, read_target(command.target));
+        target = choose_for(request);
     } else if (command.explain || command.target.any()) {
         return fail(Errc::invalid_argument,
                     "--arch sets the target, but --explain, --for, --suffix and --driver are for a "
                     "target that lode chooses. Leave out --arch.");
     }
-    return CompileJob{command.files,   std::move(archs),   target,
-                      command.explain, std::move(options), command.name_expressions,
-                      command.folder,  command.ptx,        command.report,
-                      command.jobs};
+    CompileJob job{command.files,
+                   std::move(archs),
+                   std::move(target),
+                   command.explain,
+                   std::move(options),
+                   command.name_expressions,
+                   command.output.value_or(""),
+                   command.folder,
+                   command.ptx,
+                   command.report,
+                   command.jobs};
+    if (command.output) LODE_TRY(check_output(job));
+    return job;
 }
 
 /// The architectures asked for, with "all" replaced by those that the compiler reports.
@@ -130,26 +181,21 @@ struct Output {
 };
 
 std::vector<Output> outputs_of(const std::string& file, const Image& image, const CompileJob& job) {
-    const auto stem = stem_of(file);
-    const auto path = [&](std::string_view kind) {
-        return job.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
-    };
     std::vector<Output> outputs;
-    const bool has_code = job.options.tile != Tile::only && !job.options.lto;
-    if (has_code && image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
-    if (has_code && (job.ptx || !image.arch.is_real())) {
-        outputs.push_back({"ptx", path("ptx"), std::as_bytes(std::span(image.ptx))});
+    for (auto& kind : kinds_of(job, image.arch)) {
+        const auto bytes = kind == "cubin"   ? std::span(image.cubin)
+                           : kind == "ptx"   ? std::as_bytes(std::span(image.ptx))
+                           : kind == "ltoir" ? std::span(image.lto_ir)
+                                             : std::span(image.tile_ir);
+        if (bytes.empty()) continue;  // Not every source has tile kernels.
+        auto path = job.output;
+        if (path.empty()) {
+            path =
+                job.folder / fmt::format("{}.{}.{}", stem_of(file), image.arch.to_string(), kind);
+        }
+        outputs.push_back({std::move(kind), std::move(path), bytes});
     }
-    if (!image.lto_ir.empty()) outputs.push_back({"ltoir", path("ltoir"), image.lto_ir});
-    if (!image.tile_ir.empty()) outputs.push_back({"tileir", path("tileir"), image.tile_ir});
     return outputs;
-}
-
-Status make_folder(const std::filesystem::path& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return fail_from_errno("Making the output folder", folder, error.value());
-    return {};
 }
 
 Json image_json(const std::string& file, const CachedImage& cached,
@@ -226,13 +272,12 @@ Result<Answer> compile(const CompileJob& job) {
     ArchList archs = job.archs;
     std::optional<Target> target;
     if (job.target) {
-        LODE_TRY_ASSIGN(target, choose_for(*job.target));
+        LODE_TRY_ASSIGN(target, *job.target);
         archs.archs = {target->arch};
     }
     LODE_TRY_ASSIGN(const auto targets, expand(archs, compiler));
     LODE_TRY_ASSIGN(const auto requests, requests_of(job, targets));
     LODE_TRY_ASSIGN(const auto images, compile_all(requests, compiler, progress));
-    LODE_TRY(make_folder(job.folder));
 
     Answer answer;
     Json list = Json::array();
@@ -248,7 +293,7 @@ Result<Answer> compile(const CompileJob& job) {
             const Image& image = *cached.image;
             const auto outputs = outputs_of(file, image, job);
             for (const auto& output : outputs) {
-                LODE_TRY(write_atomic(output.path, output.bytes));
+                LODE_TRY(write_result(output.path, output.bytes));
                 files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
                            output.path.string(), cached.report.to_string()});
             }
@@ -298,7 +343,8 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
         ->group(group);
     command.add_flag("--lto", flags.lto, "LTO-IR for `lode link`, instead of machine code and PTX")
         ->group(group);
-    add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N");
+    add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N")
+        ->transform(whole_number(0, most_registers));
     add("--tile", flags.tile,
         "Compile tile kernels to Tile IR: none (default), enabled, or only them", "MODE");
     add("--flag", flags.extra_flags,
@@ -310,14 +356,15 @@ Command declare_compile(CLI::App& app) {
     auto* command = app.add_subcommand(
         "compile", "Compile CUDA C++ files to cubins and PTX; needs no device and no driver");
     const auto values = std::make_shared<CompileCommand>();
-    command->add_option("FILE", values->files, "The source files; - is standard input")
-        ->required()
-        ->type_name("");
+    const auto* files =
+        command->add_option("FILE", values->files, "The source files; - is standard input")
+            ->required()
+            ->type_name("");
     command
         ->add_option(
             "--arch", values->arch_names,
-            "Targets, separated by commas: sm_80,sm_90a, compute_90 for PTX alone, or all. "
-            "Default: the visible device's")
+            "Targets, separated by commas: sm_80,sm_90a, compute_90 for PTX alone, native for the "
+            "visible devices', or all. Default: the visible device's")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("ARCH");
@@ -339,27 +386,36 @@ Command declare_compile(CLI::App& app) {
                      "Instantiate this template and print its symbol, e.g. \"scale<float>\"")
         ->allow_extra_args(false)
         ->type_name("EXPR");
-    command->add_option("-o,--output", values->folder, "The folder to write to")
+    auto* output =
+        command
+            ->add_option("-o,--output", values->output, "The file to write, if there is one result")
+            ->type_name("FILE");
+    command
+        ->add_option("--out-dir", values->folder,
+                     "The folder to write to, if there is no --output: NAME.ARCH.cubin and so on")
         ->type_name("DIR")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(output);
     command->add_flag("--report", values->report, "Show each kernel's resources and parameters");
     command
         ->add_option("-j,--jobs", values->jobs,
                      "Compile this many architectures at once, each in a process of its own. "
                      "Default: LODE_WORKERS if it is a number, else 1")
+        ->transform(whole_number(1, most_jobs))
         ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
-        "Output files are named after FILE, with .ARCH.cubin, .ARCH.ptx, .ARCH.ltoir or "
-        ".ARCH.tileir in "
-        "place of its extension.");
+        "Without --output, results are named after FILE, with .ARCH.cubin, .ARCH.ptx, .ARCH.ltoir "
+        "or .ARCH.tileir in place of its extension.");
 
     return {command,
             [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto job, read_job(*values));
                 return [job = std::move(job)] { return compile(job); };
             },
-            true, true};
+            true,
+            true,
+            {files}};
 }
 
 }  // namespace lode::tool

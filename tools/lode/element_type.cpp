@@ -1,5 +1,7 @@
 #include "tools/lode/element_type.hpp"
 
+#include "tools/lode/quantity.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -22,9 +24,21 @@ tl::expected<T, std::string> read_floating_point(ElementType type, std::string_v
         return tl::unexpected<std::string>("isn't a number");
     }
     if (error == std::errc::result_out_of_range) {
-        return tl::unexpected(fmt::format("is too large or too small for {}", to_string(type)));
+        using Limits = std::numeric_limits<T>;
+        return tl::unexpected(fmt::format("is outside the range of {}, {:g} to {:g} in size",
+                                          to_string(type), Limits::denorm_min(), Limits::max()));
     }
     return value;
+}
+
+tl::expected<std::uint64_t, QuantityFault> read_hexadecimal(std::string_view text) {
+    std::uint64_t magnitude = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, magnitude, 16);
+    if (stop != end || error == std::errc::invalid_argument)
+        return tl::unexpected(QuantityFault::malformed);
+    if (error != std::errc{}) return tl::unexpected(QuantityFault::too_large);
+    return magnitude;
 }
 
 template <class T>
@@ -37,20 +51,16 @@ tl::expected<T, std::string> read_integer(ElementType type, std::string_view tex
     const bool is_hexadecimal = text.starts_with(hexadecimal);
     if (is_hexadecimal) text.remove_prefix(hexadecimal.size());
 
-    std::uint64_t magnitude = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] =
-        std::from_chars(text.data(), end, magnitude, is_hexadecimal ? 16 : 10);
-    if (stop != end || error == std::errc::invalid_argument) {
+    const auto magnitude = is_hexadecimal ? read_hexadecimal(text) : parse_count(text);
+    if (!magnitude && magnitude.error() == QuantityFault::malformed)
         return tl::unexpected<std::string>("isn't a whole number");
-    }
     const auto largest = static_cast<std::uint64_t>(Limits::max());
     const std::uint64_t most = !is_negative ? largest : Limits::is_signed ? largest + 1 : 0;
-    if (error == std::errc::result_out_of_range || magnitude > most) {
+    if (!magnitude || *magnitude > most) {
         return tl::unexpected(fmt::format("is outside the range of {}, {} to {}", to_string(type),
                                           Limits::min(), Limits::max()));
     }
-    return static_cast<T>(is_negative ? 0 - magnitude : magnitude);
+    return static_cast<T>(is_negative ? 0 - *magnitude : *magnitude);
 }
 
 template <class T>

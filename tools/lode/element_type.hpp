@@ -56,9 +56,9 @@ decltype(auto) with_type(ElementType type, F&& f) {
 /// One value as the device sees it: only the first size_of(type) bytes count.
 using ElementBytes = std::array<std::byte, 8>;
 
-/// Parses a number: decimal or 0x for integers; decimal, "inf" or "nan" for floating point. The
-/// error is the end of a sentence: "isn't a whole number", "is outside the range of i8, -128 to
-/// 127".
+/// Parses a number: decimal, with a unit of parse_count() or not, or 0x for integers; decimal,
+/// "inf" or "nan" for floating point. The error is the end of a sentence: "isn't a whole number",
+/// "is outside the range of i8, -128 to 127".
 tl::expected<ElementBytes, std::string> parse_number(ElementType type, std::string_view text);
 
 /// A number of some element type: in its own type if that affects printing, else in the widest.

@@ -86,7 +86,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                                             const std::vector<std::string>& arch_names,
                                             const CompileFlags& flags) {
     LODE_TRY_ASSIGN(auto options, to_compile_options(flags));
-    LODE_TRY_ASSIGN(auto list, parse_arch_list(arch_names));
+    LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names));
     if (list.all) {
         return fail(Errc::invalid_argument,
                     "--arch is 'all' but must be a list such as sm_80,sm_90a here.");

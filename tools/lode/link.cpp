@@ -1,9 +1,10 @@
 // `lode link`: links objects, PTX, LTO-IR and fat binaries to one cubin, offline.
-#include "base/file.hpp"
 #include "base/try.hpp"
+#include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/result_file.hpp"
 #include "tools/lode/target.hpp"
 
 #include <lode/jit/linker.hpp>
@@ -30,7 +31,7 @@ struct LinkCommand {
 struct LinkRequest {
     std::vector<std::string> files;
     std::filesystem::path output;
-    std::optional<Arch> arch;  ///< Absent: that of the first visible device.
+    ArchChoice arch;
     bool device_runtime;
     bool report;
     LinkOptions options;
@@ -38,24 +39,9 @@ struct LinkRequest {
 
 Result<LinkRequest> read_link_request(const LinkCommand& command) {
     LODE_TRY(check_inputs(command.files));
-    constexpr int most_registers = 255;
-    if (command.options.max_registers < 0 || command.options.max_registers > most_registers) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("--max-registers is {}; it must be from 1 to {}, or 0 for no limit.",
-                        command.options.max_registers, most_registers));
-    }
-    std::error_code unknown;
-    if (std::filesystem::is_directory(command.output, unknown)) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("--output is '{}', a folder; it must be the name of one file.",
-                                command.output));
-    }
-    std::optional<Arch> arch;
-    if (!command.arch.empty()) {
-        LODE_TRY_ASSIGN(arch, parse_arch("--arch", command.arch));
-    }
-    return LinkRequest{command.files,          command.output, arch,
+    LODE_TRY(check_result_file("--output", command.output, command.files, "Name one in it."));
+    LODE_TRY_ASSIGN(auto arch, read_arch(command.arch));
+    return LinkRequest{command.files,          command.output, std::move(arch),
                        command.device_runtime, command.report, command.options};
 }
 
@@ -80,17 +66,12 @@ Result<std::vector<LinkInput>> read_link_inputs(const LinkRequest& request) {
 }
 
 Result<Answer> link(const LinkRequest& request) {
-    auto arch = request.arch;
-    if (!arch) {
-        LODE_TRY_ASSIGN(const auto visible, read_target({}));
-        LODE_TRY_ASSIGN(const auto target, choose_for(visible));
-        arch = target.arch.as_real();
-    }
+    LODE_TRY_ASSIGN(const auto arch, request.arch());
     LODE_TRY_ASSIGN(const auto inputs, read_link_inputs(request));
-    LODE_TRY_ASSIGN(const Image image, Linker().link(inputs, *arch, request.options));
+    LODE_TRY_ASSIGN(const Image image, Linker().link(inputs, arch, request.options));
     const auto bytes =
-        arch->is_real() ? std::span(image.cubin) : std::as_bytes(std::span(image.ptx));
-    LODE_TRY(write_atomic(request.output, bytes));
+        arch.is_real() ? std::span(image.cubin) : std::as_bytes(std::span(image.ptx));
+    LODE_TRY(write_result(request.output, bytes));
 
     Answer answer;
     Json list = Json::array();
@@ -102,16 +83,16 @@ Result<Answer> link(const LinkRequest& request) {
     }
     answer.text =
         fmt::format("{}, {} for {}, {}, of {} input{}\n", request.output.string(),
-                    arch->is_real() ? "machine code" : "PTX", arch->to_string(),
+                    arch.is_real() ? "machine code" : "PTX", arch.to_string(),
                     bytes_text(bytes.size()), inputs.size(), inputs.size() == 1 ? "" : "s");
     if (request.report) answer.text += "\n" + kernels_text(image);
     answer.notes = image.log;
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
     answer.fields = {{"inputs", std::move(list)},
                      {"linker", image.compiler},
-                     {"arch", arch->to_string()},
+                     {"arch", arch.to_string()},
                      {"file",
-                      {{"kind", arch->is_real() ? "cubin" : "ptx"},
+                      {{"kind", arch.is_real() ? "cubin" : "ptx"},
                        {"path", request.output.string()},
                        {"bytes", bytes.size()}}},
                      {"lowered_names", Json(image.lowered_names)},
@@ -126,18 +107,19 @@ Command declare_link(CLI::App& app) {
     auto* command = app.add_subcommand(
         "link", "Link PTX, cubins, LTO-IR, fat binaries and objects to one cubin; needs no device");
     const auto values = std::make_shared<LinkCommand>();
-    command
-        ->add_option("FILE", values->files,
-                     "The inputs, recognised by their content; - is standard input")
-        ->required()
-        ->type_name("");
+    const auto* files =
+        command
+            ->add_option("FILE", values->files,
+                         "The inputs, recognised by their content; - is standard input")
+            ->required()
+            ->type_name("");
     command->add_option("-o,--output", values->output, "The file to write")
         ->required()
         ->type_name("FILE");
     command
         ->add_option("--arch", values->arch,
-                     "The target: sm_90, or compute_90 for PTX, which needs LTO-IR as the input. "
-                     "Default: the visible device's")
+                     "The target: sm_90, native for the visible device's, or compute_90 for PTX, "
+                     "which needs LTO-IR as the input. Default: native")
         ->type_name("ARCH");
     command->add_flag("--lto", values->options.lto,
                       "Optimise across the inputs; LTO-IR in a file of its own implies it");
@@ -148,6 +130,7 @@ Command declare_link(CLI::App& app) {
     command
         ->add_option("--max-registers", values->options.max_registers,
                      "Maximum number of registers per thread")
+        ->transform(whole_number(0, most_registers))
         ->type_name("N");
     command
         ->add_option("--flag", values->options.extra_flags,
@@ -155,11 +138,15 @@ Command declare_link(CLI::App& app) {
         ->allow_extra_args(false)
         ->type_name("FLAG");
     command->add_flag("--report", values->report, "Show each kernel's resources and parameters");
-    return {command, [values]() -> Result<Work> {
+    return {command,
+            [values]() -> Result<Work> {
                 values->options.verbose = values->report;
                 LODE_TRY_ASSIGN(auto request, read_link_request(*values));
                 return [request = std::move(request)] { return link(request); };
-            }};
+            },
+            true,
+            false,
+            {files}};
 }
 
 }  // namespace lode::tool

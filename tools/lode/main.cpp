@@ -137,8 +137,13 @@ int run(int argc, char** argv) {
         }
         const auto* command = chosen();
         json = json && (command == nullptr || command->prints_json);
-        return Printer(command == nullptr ? "" : command->app->get_name(), json)
-            .usage(usage_error(error, app, command == nullptr ? nullptr : command->app, words));
+        const Printer printer(command == nullptr ? "" : command->app->get_name(), json);
+        if (command != nullptr && !has_unknown_option(error, app)) {
+            if (const auto missing = missing_input(command->inputs))
+                return printer.failure(*missing);
+        }
+        return printer.usage(
+            usage_error(error, app, command == nullptr ? nullptr : command->app, words));
     }
 
     const auto* command = chosen();
@@ -148,6 +153,7 @@ int run(int argc, char** argv) {
     const auto mode = parse_color_mode(color);
     if (!mode) return printer.usage(mode.error());
     set_color_mode(*mode);
+    if (const auto missing = missing_input(command->inputs)) return printer.failure(*missing);
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());
     const auto answer = guarded(*work);

@@ -27,10 +27,10 @@ Result<Runtime> open_runtime(NoDevice no_device, CompileEventHook events) {
     // it.
     const Log nothing([](LogLevel /*level*/, std::string_view /*line*/) {});
     return Runtime::open(
-        {.driver = {.emulator_fallback = no_device == NoDevice::take_software_device},
+        {.driver = {.emulator_fallback = no_device != NoDevice::fail},
          .compiler = {.nvrtc = {}, .log = nothing},
          .cache = std::move(cache),
-         .log = warning_log()});
+         .log = no_device == NoDevice::take_software_device_silently ? nothing : warning_log()});
 }
 
 }  // namespace lode::tool

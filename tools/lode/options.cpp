@@ -2,10 +2,12 @@
 
 #include "base/try.hpp"
 #include "jit/options_text.hpp"
+#include "tools/lode/quantity.hpp"
 #include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,15 +77,18 @@ Result<Arch> parse_arch(std::string_view option, std::string_view text) {
     auto arch = Arch::parse(text);
     if (arch) return arch;
     Error error = std::move(arch).error();
-    error.message += did_you_mean(suggested_arch(text));
+    std::string meant = suggested_arch(text);
+    static const std::string words[] = {std::string(native_arch), "all"};
+    if (meant.empty()) meant = closest(text, words);
+    error.message += did_you_mean(meant);
     return tl::unexpected(std::move(error).in(fmt::format("reading {}", option)));
 }
 
 Result<ArchList> parse_arch_list(std::span<const std::string> names) {
     ArchList list;
     for (const auto& name : names) {
-        if (name == "all") {
-            list.all = true;
+        if (name == "all" || name == native_arch) {
+            (name == native_arch ? list.native : list.all) = true;
             continue;
         }
         LODE_TRY_ASSIGN(const Arch arch, parse_arch("--arch", name));
@@ -134,15 +139,14 @@ Result<SuffixPolicy> parse_suffix(std::string_view text) {
 
 Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {
     Dim3 extents;
-    std::uint32_t* const axes[] = {&extents.x, &extents.y, &extents.z};
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    for (auto* axis : axes) {
-        const auto [stop, error] = std::from_chars(at, end, *axis);
-        if (error != std::errc{} || *axis == 0) break;
-        if (stop == end) return extents;
-        if (*stop != ',') break;
-        at = stop + 1;
+    std::string_view rest = text;
+    for (auto* axis : {&extents.x, &extents.y, &extents.z}) {
+        const auto comma = rest.find(',');
+        const auto extent = parse_count(rest.substr(0, comma));
+        if (!extent || *extent == 0 || *extent > std::numeric_limits<std::uint32_t>::max()) break;
+        *axis = static_cast<std::uint32_t>(*extent);
+        if (comma == std::string_view::npos) return extents;
+        rest.remove_prefix(comma + 1);
     }
     return fail(Errc::invalid_argument,
                 fmt::format("{} is '{}' but must be X, X,Y or X,Y,Z with whole numbers from 1 to "

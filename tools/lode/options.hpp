@@ -47,11 +47,15 @@ struct CompileFlags {
 
 /// The architectures to compile for, without duplicates and in order of appearance.
 struct ArchList {
-    bool all = false;  ///< All that the compiler reports come first.
+    bool all = false;     ///< All that the compiler reports come first.
+    bool native = false;  ///< Those of this machine's devices come next.
     std::vector<Arch> archs;
 };
 
-/// Each entry is "sm_90a", "compute_80" or "all".
+/// The architecture of this machine's device, as --arch has it.
+inline constexpr std::string_view native_arch = "native";
+
+/// Each entry is "sm_90a", "compute_80", "native" or "all".
 [[nodiscard]] Result<ArchList> parse_arch_list(std::span<const std::string> names);
 
 /// "9.0" or "90".
@@ -63,7 +67,8 @@ struct ArchList {
 /// "a", "f" or "none".
 [[nodiscard]] Result<SuffixPolicy> parse_suffix(std::string_view text);
 
-/// "X", "X,Y" or "X,Y,Z", each at least 1. Errors name `option`.
+/// "X", "X,Y" or "X,Y,Z", each at least 1, with a unit of parse_count() or not. Errors name
+/// `option`.
 [[nodiscard]] Result<Dim3> parse_dim3(std::string_view option, std::string_view text);
 
 }  // namespace lode::tool

@@ -1,5 +1,6 @@
 // `lode run`: compiles a kernel for a device, launches it with the given arguments, and shows the
 // results.
+#include "base/cxx_names.hpp"
 #include "base/file.hpp"
 #include "base/identifier.hpp"
 #include "base/try.hpp"
@@ -12,8 +13,11 @@
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
+#include "tools/lode/result_file.hpp"
 #include "tools/lode/sarif.hpp"
 
+#include <lode/base/environment.hpp>
+#include <lode/runtime/driver.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
@@ -44,7 +48,8 @@ struct RunCommand {
     int device = 0;
     int repeat = 1;
     std::string arch;
-    std::string findings;
+    std::optional<std::string> checks;
+    std::optional<std::string> findings;
     CompileFlags flags;
 };
 
@@ -58,7 +63,7 @@ struct RunRequest {
     int repeat;
     std::optional<Arch> arch;
     CompileOptions options;
-    std::string findings;
+    std::filesystem::path findings;  ///< Empty: none.
 };
 
 Result<LaunchShape> read_shape(const RunCommand& command) {
@@ -68,8 +73,6 @@ Result<LaunchShape> read_shape(const RunCommand& command) {
     }
     LODE_TRY_ASSIGN(const Dim3 block, parse_dim3("--block", command.block));
     LaunchShape shape;
-    if (command.cover == 0U)
-        return fail(Errc::invalid_argument, "--cover is 0; it must be at least 1.");
     if (command.cover) {
         if (block.y != 1 || block.z != 1) {
             return fail(Errc::invalid_argument,
@@ -98,16 +101,47 @@ Status check_kernel_name(const RunCommand& command) {
                     command.kernel, command.file, command.kernel));
 }
 
+/// Where the software device writes what it finds, to be made a file of findings.
+std::filesystem::path journal_of(const std::filesystem::path& findings) {
+    return findings.string() + ".journal";
+}
+
+/// Makes the software device the driver, with these checks.
+Status use_checks(const std::string& checks) {
+    constexpr std::string_view variable = "LODE_EMULATOR_CHECK";
+    if (checks.empty())
+        return fail(Errc::invalid_argument, "--check is empty; name checks, as in memory,race.");
+    const auto driver = environment("LODE_DRIVER");
+    if (driver && *driver != "emulator") {
+        return fail(Errc::invalid_argument,
+                    fmt::format("--check needs the software device, and LODE_DRIVER is '{}'. Unset "
+                                "LODE_DRIVER.",
+                                *driver));
+    }
+    ::setenv("LODE_DRIVER", "emulator", 1);
+    ::setenv(variable.data(), checks.c_str(), 1);
+    const auto opened = Driver::open({.emulator = true});
+    const auto at = opened ? std::string::npos : opened.error().message.find(variable);
+    if (at != std::string::npos) {
+        Error error = opened.error();
+        error.message.replace(at, variable.size(), "--check");
+        return tl::unexpected(std::move(error));
+    }
+    if (!driver && opened) {
+        warning_log().write(LogLevel::warning,
+                            fmt::format("The software device runs the kernel with --check {}; no "
+                                        "GPU is used.",
+                                        checks));
+    }
+    return {};
+}
+
 Result<RunRequest> read_request(const RunCommand& command) {
     LODE_TRY(check_kernel_name(command));
-    const bool has_shape = !command.grid.empty() || command.cover;
-    // The first thing to mend is a file that doesn't exist, not an option that is missing.
-    if (!has_shape && command.file != standard_input && !std::filesystem::exists(command.file))
-        return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", command.file));
     LODE_TRY_ASSIGN(const auto shape, read_shape(command));
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     std::optional<Arch> arch;
-    if (!command.arch.empty()) {
+    if (!command.arch.empty() && command.arch != native_arch) {  // The device's own.
         LODE_TRY_ASSIGN(arch, parse_arch("--arch", command.arch));
     }
     std::vector<Argument> arguments;
@@ -116,9 +150,19 @@ Result<RunRequest> read_request(const RunCommand& command) {
                         parse_argument(text, static_cast<int>(arguments.size()) + 1));
         arguments.push_back(std::move(argument));
     }
+    if (command.findings) {
+        LODE_TRY(check_result_file("--findings", *command.findings, {{command.file}},
+                                   "Name one in it."));
+        LODE_TRY(make_parent_folders(*command.findings));
+        std::error_code ignored;
+        std::filesystem::remove(journal_of(*command.findings), ignored);
+        // The software device looks for it when its driver is opened.
+        ::setenv("LODE_EMULATOR_REPORT", journal_of(*command.findings).c_str(), 1);
+    }
+    if (command.checks) LODE_TRY(use_checks(*command.checks));
     return RunRequest{command.file, command.kernel,     std::move(arguments),
                       shape,        command.device,     command.repeat,
-                      arch,         std::move(options), command.findings};
+                      arch,         std::move(options), command.findings.value_or("")};
 }
 
 /// Compiles for the device, or for the architecture asked for.
@@ -329,20 +373,27 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
     return answer;
 }
 
-/// Checks against the image's PTX if it has any, else against the driver, which knows only sizes.
-Status check(const RunRequest& request, const Image& image, const UntypedKernel& kernel) {
-    if (const auto* signature = image.signature_of(kernel.symbol())) {
-        return check_arguments(request.kernel, signature->parameters, request.arguments);
-    }
-    LODE_TRY_ASSIGN(const auto slots, kernel.parameters());
+/// The arguments that fit the image's PTX if it has any, else what the driver knows: only sizes.
+Result<std::vector<Argument>> fit(const RunRequest& request, const Image& image,
+                                  const UntypedKernel& kernel) {
     std::vector<KernelParameter> parameters;
-    for (const auto& slot : slots)
-        parameters.push_back({.offset = slot.offset, .size = slot.size});
-    return check_arguments(request.kernel, parameters, request.arguments);
+    if (const auto* signature = image.signature_of(kernel.symbol())) {
+        parameters = signature->parameters;
+    } else {
+        LODE_TRY_ASSIGN(const auto slots, kernel.parameters());
+        for (const auto& slot : slots)
+            parameters.push_back({.offset = slot.offset, .size = slot.size});
+    }
+    return fit_arguments(request.kernel, parameters, parameter_types(kernel.symbol()),
+                         request.arguments);
 }
 
-Result<Answer> run(const RunRequest& request) {
+Result<Answer> run(RunRequest request) {
     LODE_TRY(check_forced_families());
+    for (const auto& argument : request.arguments) {
+        if (const auto* buffer = std::get_if<BufferArgument>(&argument.value))
+            LODE_TRY(check_content(*buffer));
+    }
     ProgressLine progress;
     LODE_TRY_ASSIGN(const auto runtime,
                     open_runtime(NoDevice::take_software_device, progress.hook()));
@@ -352,7 +403,7 @@ Result<Answer> run(const RunRequest& request) {
     const Image& image = *cached.image;
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
-    LODE_TRY(check(request, image, kernel));
+    LODE_TRY_ASSIGN(request.arguments, fit(request, image, kernel));
     watch_findings();
     LODE_TRY_ASSIGN(const auto result, launch(device, kernel, request));
     return report(request, device, cached, kernel, result);
@@ -360,16 +411,14 @@ Result<Answer> run(const RunRequest& request) {
 
 /// Writes what the software device reports while the kernel runs to a file, as SARIF.
 Result<Answer> run_with_findings(const RunRequest& request) {
-    const std::string journal = request.findings + ".journal";
+    const auto journal = journal_of(request.findings);
     std::error_code ignored;
-    std::filesystem::remove(journal, ignored);
-    // The software device looks for it when its driver is opened.
-    ::setenv("LODE_EMULATOR_REPORT", journal.c_str(), 1);
     auto answer = run(request);
     const auto report = EmulationReport::read(read_text(journal).value_or(""));
     std::filesystem::remove(journal, ignored);
     const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
-    LODE_TRY(write_atomic(request.findings, dump(sarif)));
+    const std::string text = dump(sarif);
+    LODE_TRY(write_result(request.findings, std::as_bytes(std::span(text))));
     return answer;
 }
 
@@ -379,9 +428,10 @@ Command declare_run(CLI::App& app) {
     auto* command =
         app.add_subcommand("run", "Compile a kernel for a device, launch it and show what it did");
     const auto values = std::make_shared<RunCommand>();
-    command->add_option("FILE", values->file, "The source file, or PTX; - is standard input")
-        ->required()
-        ->type_name("");
+    const auto* file =
+        command->add_option("FILE", values->file, "The source file, or PTX; - is standard input")
+            ->required()
+            ->type_name("");
     command
         ->add_option("KERNEL", values->kernel,
                      "The kernel: its name, or a template such as \"scale<float>\"")
@@ -392,28 +442,35 @@ Command declare_run(CLI::App& app) {
     command->add_option("--grid", values->grid, "Number of blocks (or use --cover)")
         ->type_name("X[,Y[,Z]]");
     command->add_option("--cover", values->cover, "Launch as many blocks as cover N threads")
-        ->transform(not_negative())
+        ->transform(whole_number(1))
         ->type_name("N");
     command->add_option("--block", values->block, "Threads per block")
         ->type_name("X[,Y[,Z]]")
         ->capture_default_str();
     command->add_option("--shared", values->shared_bytes, "Dynamic shared memory per block")
-        ->transform(byte_count())
+        ->transform(byte_count(std::numeric_limits<std::uint32_t>::max()))
         ->type_name("BYTES")
         ->capture_default_str();
     command->add_option("--device", values->device, "The device's number")
         ->type_name("N")
-        ->check(CLI::Range(0, std::numeric_limits<int>::max()).description(""))
+        ->transform(whole_number(0, std::numeric_limits<int>::max()))
         ->capture_default_str();
     command
         ->add_option("--repeat", values->repeat,
                      "Number of launches, up to 10000; the results are those of the first")
         ->type_name("N")
-        ->check(CLI::Range(1, max_repeat).description(""))
+        ->transform(whole_number(1, max_repeat))
         ->capture_default_str();
-    command->add_option("--arch", values->arch, "Compile for this target, e.g. sm_90a")
+    command
+        ->add_option("--arch", values->arch,
+                     "Compile for this target, e.g. sm_90a. Default: native, the device's")
         ->type_name("ARCH")
         ->group("Compilation");
+    command
+        ->add_option("--check", values->checks,
+                     "Run on the software device with these checks, separated by commas: memory, "
+                     "race, init, sync, all or none")
+        ->type_name("CHECK,...");
     command
         ->add_option("--findings", values->findings,
                      "Write what the software device finds to a file, as SARIF")
@@ -428,7 +485,9 @@ Command declare_run(CLI::App& app) {
                     return request.findings.empty() ? run(request) : run_with_findings(request);
                 };
             },
-            true, true};
+            true,
+            true,
+            {file}};
 }
 
 }  // namespace lode::tool

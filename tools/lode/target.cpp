@@ -3,33 +3,93 @@
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/options.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/runtime/runtime.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lode::tool {
 namespace {
 
-/// The first visible device; invalid_argument if there is none: then the target must be named.
+/// invalid_argument: the target must be named.
+Error no_device(std::string_view without, const Error& error) {
+    return {Errc::invalid_argument,
+            fmt::format("{}, and there is no device to take it from. Pass --arch sm_90, or set "
+                        "LODE_DRIVER=emulator for lode's software device.\n{}",
+                        without, error.message)};
+}
+
+/// The first visible device, or the software device.
 Result<Device> visible_device() {
     const auto open = []() -> Result<Device> {
-        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));
-        return runtime.device();
+        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::take_software_device_silently));
+        LODE_TRY_ASSIGN(auto device, runtime.device());
+        if (runtime.driver().is_emulator() && !environment("LODE_DRIVER")) {
+            LODE_TRY_ASSIGN(const auto target, device.target());
+            warning_log().write(LogLevel::warning,
+                                fmt::format("No --arch is given and no device is visible; the "
+                                            "target is {}, that of lode's software device.",
+                                            target.arch.to_string()));
+        }
+        return device;
     };
-    return open().map_error([](const Error& error) {
-        return Error{Errc::invalid_argument,
-                     fmt::format("No --arch is given, and there is no device to take it from. "
-                                 "Pass --arch sm_90a (several separated by commas), --arch all, or "
-                                 "a device's compute capability with --for 9.0.\n{}",
-                                 error.message)};
-    });
+    return open().map_error(
+        [](const Error& error) { return no_device("No --arch is given", error); });
+}
+
+/// The architecture of each visible device.
+Result<std::vector<Arch>> native_archs() {
+    const auto open = []() -> Result<std::vector<Arch>> {
+        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));
+        LODE_TRY(runtime.device());  // Says why there is none.
+        LODE_TRY_ASSIGN(const auto devices, runtime.devices());
+        std::vector<Arch> archs;
+        for (const auto& device : devices) {
+            LODE_TRY_ASSIGN(const auto target, device.target());
+            archs.push_back(target.arch);
+        }
+        return archs;
+    };
+    return open().map_error(
+        [](const Error& error) { return no_device("--arch is 'native'", error); });
 }
 
 }  // namespace
+
+Result<ArchList> read_arch_list(std::span<const std::string> names) {
+    LODE_TRY_ASSIGN(ArchList list, parse_arch_list(names));
+    if (!list.native) return list;
+    LODE_TRY_ASSIGN(auto archs, native_archs());
+    archs.insert(archs.end(), list.archs.begin(), list.archs.end());
+    list.archs.clear();
+    for (const auto& arch : archs) {
+        if (std::ranges::find(list.archs, arch) == list.archs.end()) list.archs.push_back(arch);
+    }
+    return list;
+}
+
+Result<ArchChoice> read_arch(std::string_view text) {
+    if (text.empty()) {
+        LODE_TRY_ASSIGN(const auto request, read_target({}));
+        return [request] {
+            return choose_for(request).map([](const Target& target) { return target.arch; });
+        };
+    }
+    std::optional<Arch> arch;
+    if (text == native_arch) {
+        LODE_TRY_ASSIGN(const auto archs, native_archs());
+        arch = archs.front();
+    } else {
+        LODE_TRY_ASSIGN(arch, parse_arch("--arch", text));
+    }
+    return [arch]() -> Result<Arch> { return *arch; };
+}
 
 Result<TargetRequest> read_target(const TargetFlags& flags) {
     TargetRequest request;

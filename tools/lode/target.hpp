@@ -1,6 +1,7 @@
-// The target that `lode compile` uses if no --arch is given, by the arch ladder.
+// Targets: those that --arch names, and the one that the arch ladder chooses without it.
 #pragma once
 
+#include "tools/lode/options.hpp"
 #include "tools/lode/report.hpp"
 
 #include <lode/base/arch.hpp>
@@ -8,8 +9,11 @@
 #include <lode/jit/target.hpp>
 #include <lode/runtime/device.hpp>
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace lode::tool {
 
@@ -32,8 +36,20 @@ struct TargetRequest {
     int driver_version = 0;
 };
 
-/// Opens the driver for the visible device. Errors are usage errors.
+/// Opens the driver for the visible device. Without one, the request is for lode's software device,
+/// and a warning says so. Errors are usage errors.
 [[nodiscard]] Result<TargetRequest> read_target(const TargetFlags& flags);
+
+/// parse_arch_list(), with the architecture of each visible device in place of "native". Errors are
+/// usage errors.
+[[nodiscard]] Result<ArchList> read_arch_list(std::span<const std::string> names);
+
+/// An architecture that may still have to be chosen, which needs the compiler.
+using ArchChoice = std::function<Result<Arch>()>;
+
+/// The value of an --arch that takes one: parse_arch(), or the architecture of the first visible
+/// device for "native"; for an empty text choose_for() of read_target(). Errors are usage errors.
+[[nodiscard]] Result<ArchChoice> read_arch(std::string_view text);
 
 /// Climbs the ladder with the installed NVRTC and nvJitLink; honours LODE_FORCE_PTX. Errors: those
 /// of finding NVRTC and of choose_target().

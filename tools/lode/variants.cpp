@@ -5,6 +5,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/quantity.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <random>
 #include <string>
@@ -44,26 +44,22 @@ struct VariantsRequest {
     bool all_families = true;
 };
 
-tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
-                                 std::string_view form) {
-    return fail(Errc::invalid_argument,
-                fmt::format("{} '{}' isn't valid: write it as {}.", what, text, form));
-}
-
 /// Parses "4096x4096x64"; missing extents are 1.
 Result<Problem> problem_of(std::string_view text) {
     std::array<std::uint64_t, 3> extents{1, 1, 1};
-    const char* at = text.data();
-    const char* const end = at + text.size();
+    std::string_view rest = text;
     for (auto& extent : extents) {
-        const auto [next, wrong] = std::from_chars(at, end, extent);
-        if (wrong != std::errc{} || extent == 0)
-            return unreadable("Problem", text, "4096 or 64x128x32, with no extent of zero");
-        if (next == end) return Problem{extents[0], extents[1], extents[2]};
-        if (*next != 'x') break;
-        at = next + 1;
+        const auto x = rest.find('x');
+        const auto count = parse_count(rest.substr(0, x));
+        if (!count || *count == 0) break;
+        extent = *count;
+        if (x == std::string_view::npos) return Problem{extents[0], extents[1], extents[2]};
+        rest.remove_prefix(x + 1);
     }
-    return unreadable("Problem", text, "4096 or 64x128x32, with no extent of zero");
+    return fail(Errc::invalid_argument,
+                fmt::format("--problem is '{}'; it must be up to three numbers from 1, as in 4096, "
+                            "4Ki or 64x128x32.",
+                            text));
 }
 
 Result<VariantsRequest> request_of(const Options& options) {

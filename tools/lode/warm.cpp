@@ -33,7 +33,7 @@ struct WarmCommand {
     std::optional<std::uint64_t> max_size;
     bool check = false;
     bool from_remote = false;
-    std::optional<int> jobs;
+    std::optional<std::size_t> jobs;
     std::optional<int> timeout_ms;
 };
 
@@ -64,24 +64,9 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
         if (std::ranges::find(request.archs, *arch) == request.archs.end())
             request.archs.push_back(*arch);
     }
-    constexpr int most_jobs = 1024;
-    request.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, unsigned{most_jobs});
-    if (command.jobs) {
-        if (*command.jobs < 1 || *command.jobs > most_jobs) {
-            return fail(
-                Errc::invalid_argument,
-                fmt::format("--jobs is {}; it must be from 1 to {}.", *command.jobs, most_jobs));
-        }
-        request.jobs = static_cast<std::size_t>(*command.jobs);
-    }
-    if (command.timeout_ms) {
-        if (*command.timeout_ms < 1) {
-            return fail(
-                Errc::invalid_argument,
-                fmt::format("--timeout is {}; it must be at least 1.", *command.timeout_ms));
-        }
-        request.timeout = std::chrono::milliseconds(*command.timeout_ms);
-    }
+    request.jobs = command.jobs.value_or(
+        std::clamp(std::thread::hardware_concurrency(), 1U, unsigned{most_jobs}));
+    request.timeout = std::chrono::milliseconds(command.timeout_ms.value_or(0));
     request.max_pack_bytes = command.max_size.value_or(request.max_pack_bytes);
     if (!command.pack.empty()) request.pack = std::filesystem::absolute(command.pack);
     return request;
@@ -378,11 +363,11 @@ Command declare_warm(CLI::App& app) {
         "warm",
         "Compile what manifests list into the cache or into packs; --check: what is missing");
     const auto values = std::make_shared<WarmCommand>();
-    command
-        ->add_option("MANIFEST", values->manifests,
-                     "Manifests, or files that LODE_RECORD has written")
-        ->required()
-        ->type_name("");
+    const auto* manifests = command
+                                ->add_option("MANIFEST", values->manifests,
+                                             "Manifests, or files that LODE_RECORD has written")
+                                ->required()
+                                ->type_name("");
     command
         ->add_option("--arch", values->arch_names,
                      "Architectures, separated by commas, in place of the manifests' own: sm_90, "
@@ -410,18 +395,24 @@ Command declare_warm(CLI::App& app) {
         ->add_option("-j,--jobs", values->jobs,
                      "Compile this many at once, each in a process of its own. Default: the number "
                      "of processors")
+        ->transform(whole_number(1, most_jobs))
         ->type_name("N");
     command
         ->add_option("--timeout", values->timeout_ms,
                      "The milliseconds after which one compilation is ended. Default: "
                      "LODE_COMPILE_TIMEOUT")
+        ->transform(whole_number(1, std::numeric_limits<int>::max()))
         ->type_name("MS");
     command->footer(
         "A warm-up that is interrupted goes on where it ended: what is compiled is in the cache.");
-    return {command, [values]() -> Result<Work> {
+    return {command,
+            [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto request, read_warm_request(*values));
                 return [request = std::move(request)] { return warm(request); };
-            }};
+            },
+            true,
+            false,
+            {manifests}};
 }
 
 }  // namespace lode::tool
