@@ -36,8 +36,10 @@ Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
                                     const FileCheck& check) {
     os::FileAttributes attributes;
     if (!os::attributes_of(file, attributes)) return fail_from_errno("Reading a file", path, errno);
-    if (attributes.kind == os::FileKind::folder)
-        return fail_from_errno("Reading a file", path, EISDIR);
+    if (attributes.kind == os::FileKind::folder) {
+        return fail(Errc::file_failed, fmt::format("'{}' is a folder, not a file.", path.string()),
+                    native_from_errno(EISDIR));
+    }
     if (attributes.kind != os::FileKind::regular) {
         return fail(Errc::file_failed,
                     fmt::format("'{}' is {}, not a regular file, so lode doesn't read it.",

@@ -198,15 +198,13 @@ TEST_CASE("arguments: a number without a type has the parameter's") {
     CHECK(fitted("1", Kind::integer, 1, {"bool"}) == "u8:1");
 
     CHECK(fitted("2.5", Kind::integer, 4) ==
-          "Argument 1 ('2.5') isn't a whole number, but k takes int32 there.");
-    CHECK(
-        fitted("4294967296", Kind::integer, 4) ==
-        "Argument 1 ('4294967296') is outside the range of u32, 0 to 4294967295, but k takes int32 "
-        "there.");
-    CHECK(
-        fitted("-2147483649", Kind::integer, 4) ==
-        "Argument 1 ('-2147483649') is outside the range of i32, -2147483648 to 2147483647, but k "
-        "takes int32 there.");
+          "Argument 1 ('2.5') isn't a whole number; k takes int32 there.");
+    CHECK(fitted("4294967296", Kind::integer, 4) ==
+          "Argument 1 ('4294967296') is outside the range of u32, 0 to 4294967295; k takes int32 "
+          "there.");
+    CHECK(fitted("-2147483649", Kind::integer, 4) ==
+          "Argument 1 ('-2147483649') is outside the range of i32, -2147483648 to 2147483647; k "
+          "takes int32 there.");
     CHECK(contains(fitted("2147483648", Kind::integer, 4, {"int"}), "the range of i32"));
     CHECK(contains(fitted("-1", Kind::integer, 4, {"unsigned int"}), "the range of u32"));
     CHECK(contains(fitted("2", Kind::integer, 1, {"bool"}), "the range of bool, 0 to 1"));

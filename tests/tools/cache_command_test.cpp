@@ -185,6 +185,7 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
     CHECK(taken.exit_code == 1);
     CHECK_MESSAGE(taken.complains("exists already"), taken.err);
     CHECK(project.run({"cache", "keygen", at("other")}).exit_code == 0);
+    CHECK(project.run({"cache", "keygen", at("new/folder/key")}).exit_code == 0);
     // OpenSSL's command finds the same public key in the secret one.
     if (fs::exists("/usr/bin/openssl")) {
         const std::string derived = at("derived");

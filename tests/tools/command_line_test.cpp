@@ -131,7 +131,7 @@ TEST_CASE("command line: numbers that are negative, too large or none are named,
         {{"warm", file, "--jobs", "99999999999999999999"},
          "--jobs is '99999999999999999999'; it must be a whole number from 1 to 1024"},
         {{"run", file, "k", "--cover", "-4"}, "--cover is '-4'; it must be a whole number"},
-        {{"run", file, "k", "--cover", "0"}, "it must be a whole number at least 1"},
+        {{"run", file, "k", "--cover", "0"}, "it must be a whole number from 1"},
     };
     for (const auto& [words, complaint] : lines) {
         const auto outcome = lode::test::lode(words, no_driver);

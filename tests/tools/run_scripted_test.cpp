@@ -138,7 +138,7 @@ TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
     CHECK(fails({"i32:2", "f32[4]", "f32[4]", "4"},
                 "Argument 1 ('i32:2') is a number of type i32") == "signature_mismatch");
     CHECK(fails({"2", "f32[4]", "f32[4]", "2.5"},
-                "Argument 4 ('2.5') isn't a whole number, but saxpy takes int32 there.") ==
+                "Argument 4 ('2.5') isn't a whole number; saxpy takes int32 there.") ==
           "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')") == "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]@/nonexistent.bin", "4"}, "/nonexistent.bin") ==

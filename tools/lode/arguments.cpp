@@ -41,9 +41,11 @@ private:
     /// An error at the current position.
     [[nodiscard]] tl::unexpected<Error> fault(std::string_view why) const {
         return fail(Errc::invalid_argument,
-                    fmt::format("Argument {} ('{}') can't be read at character {}: {}. The "
+                    fmt::format("Argument {} ('{}') can't be read at character {}: {}{} The "
                                 "accepted forms are {}; the types are {}.",
-                                number_, text_, at_ + 1, why, forms, element_type_names));
+                                number_, text_, at_ + 1, why,
+                                why.ends_with('?') || why.ends_with('.') ? "" : ".", forms,
+                                element_type_names));
     }
 
     template <class T>
@@ -125,7 +127,8 @@ private:
             LODE_TRY_ASSIGN(const ElementBytes bytes, read_number(type, *value));
             return ValueFill{bytes};
         }
-        return fault(fmt::format("'{}' isn't a fill", name));
+        static const std::string fills[] = {"zeros", "ones", "iota", "random(1)", "value(1)"};
+        return fault(fmt::format("'{}' isn't a fill.{}", name, did_you_mean(closest(name, fills))));
     }
 
     /// The text between `opening` and a closing parenthesis at the very end.
@@ -314,10 +317,9 @@ Result<Argument> fit(const Argument& argument, const Parameter& parameter, const
                 fitted.value = *number;
                 return fitted;
             }
-            return fail(
-                Errc::signature_mismatch,
-                fmt::format("Argument {} ('{}') {}, but {} takes {} there.", place.index + 1,
-                            argument.text, number.error(), place.kernel, parameter.text()));
+            return fail(Errc::signature_mismatch,
+                        fmt::format("Argument {} ('{}') {}; {} takes {} there.", place.index + 1,
+                                    argument.text, number.error(), place.kernel, parameter.text()));
         }
         fitted.value = number_as_spelled(argument.text);
         // An address that is a small number is a mistake.

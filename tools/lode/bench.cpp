@@ -107,7 +107,7 @@ Command declare_bench(CLI::App& app) {
                               ->type_name("FILE");
     command->add_option("--limit", values->limit, "Leave out what would begin after this time")
         ->type_name("SECONDS")
-        ->transform(whole_number(1, 86400));
+        ->transform(whole_number(1, 86400, " of seconds"));
     command->add_flag("--short", values->is_short, "Measure with fewer rounds");
     command->add_flag("--list", values->list, "Print what would be measured, and end");
     return {command,

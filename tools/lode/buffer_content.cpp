@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -98,9 +99,15 @@ Status check_content(const BufferArgument& buffer) {
 }
 
 Result<std::vector<std::byte>> make_content(const BufferArgument& buffer) {
-    return with_type(buffer.type, [&]<class T>(std::type_identity<T>) {
-        return std::visit(Maker<T>{buffer}, buffer.fill);
-    });
+    try {
+        return with_type(buffer.type, [&]<class T>(std::type_identity<T>) {
+            return std::visit(Maker<T>{buffer}, buffer.fill);
+        });
+    } catch (const std::bad_alloc&) {
+        return fail(Errc::out_of_memory,
+                    fmt::format("{}[{}] has {} bytes, more than the host's memory can hold.",
+                                to_string(buffer.type), buffer.count, buffer.size_bytes()));
+    }
 }
 
 Summary summarise(ElementType type, std::span<const std::byte> bytes, std::size_t head_count) {

@@ -13,9 +13,11 @@
 #include <lode/jit/cache.hpp>
 
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -68,7 +70,7 @@ Json traffic_json(const cache::RemoteTraffic& traffic) {
 }
 
 Result<Answer> stats(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::read));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     std::map<RecordKind, std::pair<std::uint64_t, std::uint64_t>> kinds;
     std::uint64_t bytes = 0;
@@ -108,7 +110,7 @@ Result<Answer> stats(const CacheCommand& command) {
 }
 
 Result<Answer> list(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::read));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Table table({{"key"}, {"source"}, {"target"}, {"size", Align::right}, {"last use"}});
     Json entries = Json::array();
@@ -126,7 +128,7 @@ Result<Answer> list(const CacheCommand& command) {
 }
 
 Result<Answer> show(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::read));
     LODE_TRY_ASSIGN(const auto properties, inspect_one(*tier, command.key));
     Section section(properties.key.digest.to_hex());
     if (!properties.problem.empty()) section.row("problem", properties.problem);
@@ -165,7 +167,8 @@ Status check_verify(CacheCommand& command) {
 /// Fails if an entry is damaged, so that scripts notice.
 Result<Answer> verify(const CacheCommand& command) {
     if (command.check_trust) return verify_trust(command);
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, command.repair));
+    LODE_TRY_ASSIGN(const auto tier,
+                    open_cache(command, command.repair ? Access::change : Access::read));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
     Json damaged = Json::array();
@@ -192,7 +195,7 @@ Result<Answer> verify(const CacheCommand& command) {
 }
 
 Result<Answer> gc(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::change));
     LODE_TRY_ASSIGN(const auto report, tier->sweep(tier->max_bytes()));
     if (!report) return Answer{"Another process is cleaning this cache.\n"};
     Answer answer{fmt::format("Removed {} of {} records ({} of {}) and {} temporary files.\n",
@@ -208,7 +211,7 @@ Result<Answer> gc(const CacheCommand& command) {
 }
 
 Result<Answer> clear(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::change));
     LODE_TRY(tier->clear());
     Answer answer{fmt::format("The cache in {} is empty.\n", tier->folder().path().string())};
     answer.fields = {{"folder", tier->folder().path().string()}};
@@ -323,9 +326,15 @@ Result<CacheOptions> options_of(const CacheCommand& command) {
     return options;
 }
 
-Result<std::unique_ptr<cache::DiskTier>> open_cache(const CacheCommand& command, bool writable) {
+Result<std::unique_ptr<cache::DiskTier>> open_cache(const CacheCommand& command, Access access) {
     LODE_TRY_ASSIGN(const auto options, options_of(command));
-    return cache::DiskTier::open(options.folder, writable,
+    std::error_code unknown;
+    if (access != Access::make && !command.folder.empty() &&
+        !std::filesystem::exists(command.folder, unknown)) {
+        return fail(Errc::not_found,
+                    fmt::format("--folder is '{}', which doesn't exist.", command.folder));
+    }
+    return cache::DiskTier::open(options.folder, access != Access::read,
                                  command.max_bytes.value_or(options.max_bytes));
 }
 

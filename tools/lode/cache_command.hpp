@@ -40,9 +40,13 @@ struct CacheCommand {
 /// The cache's options with those of the command. Errors: invalid_argument without a folder.
 [[nodiscard]] Result<CacheOptions> options_of(const CacheCommand& command);
 
-/// The folder that the command works on. Errors: those of options_of() and DiskTier::open().
+/// How a command opens the cache's folder.
+enum class Access : std::uint8_t { read, change, make };
+
+/// The folder that the command works on. Errors: not_found if --folder doesn't exist and isn't to
+/// be made; those of options_of() and DiskTier::open().
 [[nodiscard]] Result<std::unique_ptr<cache::DiskTier>> open_cache(const CacheCommand& command,
-                                                                  bool writable);
+                                                                  Access access);
 
 /// What the cache's options, or --keys in place of theirs, trust. Errors: those of the keys' files.
 [[nodiscard]] Result<cache::Trust> trust_of(const CacheCommand& command);

@@ -4,6 +4,7 @@
 #include "jit/store/key_files.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/result_file.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ Result<cache::Trust> trust_of(const CacheCommand& command) {
 }
 
 Result<Answer> make_key(const CacheCommand& command) {
+    LODE_TRY(make_parent_folders(command.key_file));
     LODE_TRY_ASSIGN(const auto key, cache::SecretKey::generate());
     LODE_TRY(cache::write_key_pair(command.key_file, key));
     const std::string id = key.public_key().id().to_hex();
@@ -42,7 +44,7 @@ Result<Answer> sign_cache(const CacheCommand& command) {
     cache::SignReport report;
     std::string place = command.pack_file;
     if (place.empty()) {
-        LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
+        LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::change));
         place = tier->folder().path().string();
         LODE_TRY_ASSIGN(report, cache::sign_records(*tier, key));
     } else {
@@ -72,7 +74,7 @@ Result<Answer> verify_trust(const CacheCommand& command) {
     if (problem) return tl::unexpected<Error>(*std::move(problem));
     std::string place = command.pack_file;
     if (place.empty()) {
-        LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
+        LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::read));
         place = tier->folder().path().string();
     }
     LODE_TRY_ASSIGN(const auto report, cache::check_trust(place, trust));

@@ -130,7 +130,7 @@ Status check_pack(CacheCommand& command) {
 }
 
 Result<Answer> pack_cache(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::read));
     LODE_TRY_ASSIGN(cache::Trust trust, trust_of(command));
     const cache::PackOptions options{limit_of(command), std::move(trust)};
     if (!command.out_dir.empty()) return pack_by_arch(command, *tier, options);
@@ -140,7 +140,7 @@ Result<Answer> pack_cache(const CacheCommand& command) {
 }
 
 Result<Answer> unpack_cache(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, Access::make));
     LODE_TRY_ASSIGN(const auto trust, trust_of(command));
     LODE_TRY_ASSIGN(const auto report, cache::unpack(*tier, command.pack_file, trust));
     return pack_answer("Unpacked", command.pack_file, report);

@@ -29,6 +29,12 @@ std::string text_of(const CLI::ParseError& error) {
         text.replace(text.find(excludes), excludes.size(), " can't be combined with ");
         return text;
     }
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+        // "Could not convert: --ptx = x": numbers have validators, so it is a flag.
+        const auto name = text.find("--");
+        return fmt::format("{} is an option without a value",
+                           text.substr(name, text.find(' ', name) - name));
+    }
     const auto colon = text.find(": ");
     if (colon == text.npos) return text;
     const std::string name = text.substr(0, colon);
@@ -45,9 +51,17 @@ std::string text_of(const CLI::ParseError& error) {
     }
     constexpr std::string_view one = "1 required ";
     constexpr std::string_view missing = " missing";
-    if (!rest.starts_with(one) || !rest.ends_with(missing)) return text;
-    return fmt::format("{} needs a value, {}", name,
-                       rest.substr(one.size(), rest.size() - one.size() - missing.size()));
+    if (rest.starts_with(one) && rest.ends_with(missing)) {
+        return fmt::format("{} needs a value ({})", name,
+                           rest.substr(one.size(), rest.size() - one.size() - missing.size()));
+    }
+    // "PACK: At least 2 required but received 1"
+    constexpr std::string_view required = " required but received ";
+    const auto at = rest.find(required);
+    if (at == rest.npos) return text;
+    const auto wanted = rest.substr(0, at);
+    return fmt::format("{} needs {} values and has {}", name, wanted.substr(wanted.rfind(' ') + 1),
+                       rest.substr(at + required.size()));
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -184,15 +198,13 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
     return words;
 }
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-    const auto range = most == std::numeric_limits<std::uint64_t>::max()
-                           ? fmt::format("at least {}", least)
-                           : fmt::format("from {} to {}", least, most);
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most, std::string_view of) {
+    const auto range = fmt::format("{} from {} to {}", of, least, most);
     return CLI::Validator(
         [=](std::string& value) {
             const auto count = parse_count(value);
             if (!count || *count < least || *count > most)
-                return fmt::format("is '{}'; it must be a whole number {}", value, range);
+                return fmt::format("is '{}'; it must be a whole number{}", value, range);
             value = fmt::to_string(*count);
             return std::string();
         },

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -30,9 +31,11 @@ bool asks_for_json(std::span<char*> arguments);
 /// Removes the marks from the values of every option and argument.
 void unmark_arguments(CLI::App& app);
 
-/// For whole numbers, which may have a unit of parse_count(). Add it with transform().
+/// For whole numbers, which may have a unit of parse_count(); `of` says what they count, such as
+/// " of seconds". Add it with transform().
 [[nodiscard]] CLI::Validator whole_number(
-    std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+    std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max(),
+    std::string_view of = "");
 
 /// For sizes, which may have a unit of parse_bytes(). Add it with transform().
 [[nodiscard]] CLI::Validator byte_count(

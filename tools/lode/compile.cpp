@@ -71,6 +71,10 @@ Status check_files(const CompileCommand& command) {
         if (Source::file(file).language() == Source::Language::ptx) return fail_for_ptx(file);
         const auto [other, is_new] = written.try_emplace(stem_of(file), file);
         if (is_new) continue;
+        if (other->second == file) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("'{}' is named twice; name each source once.", file));
+        }
         return fail(Errc::invalid_argument,
                     fmt::format("{} and {} would have the same output, {}.ARCH.cubin. Compile them "
                                 "separately, each with an --out-dir of its own.",
@@ -110,18 +114,8 @@ Status check_output(const CompileJob& job) {
                                 "folder with --out-dir.",
                                 listed(results)));
     }
-    const std::string extension = job.output.extension().string();
-    static constexpr std::string_view known[] = {".cubin", ".ptx", ".ltoir", ".tileir"};
-    if (results.empty() || extension == "." + kinds.front() ||
-        std::ranges::find(known, extension) == std::end(known))
-        return {};
-    return fail(
-        Errc::invalid_argument,
-        fmt::format(
-            "--output is '{}', but the result is {}.{}", job.output.string(), results.front(),
-            extension == ".ptx"
-                ? fmt::format(" --arch {} gives PTX alone.", archs.front().as_virtual().to_string())
-                : ""));
+    if (results.empty()) return {};  // The work says why there is no target.
+    return check_result_kind(job.output, kinds.front(), results.front(), archs.front());
 }
 
 Result<CompileJob> read_job(const CompileCommand& command) {
@@ -134,6 +128,11 @@ Result<CompileJob> read_job(const CompileCommand& command) {
         LODE_TRY(check_result_folder(command.folder));
     }
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
+    if (command.ptx && (options.lto || options.tile == Tile::only)) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("--ptx and --{} exclude each other: there is no PTX.",
+                                options.lto ? "lto" : "tile only"));
+    }
     LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names));
     std::optional<Result<Target>> target;
     if (command.arch_names.empty()) {

@@ -41,6 +41,13 @@ Result<LinkRequest> read_link_request(const LinkCommand& command) {
     LODE_TRY(check_inputs(command.files));
     LODE_TRY(check_result_file("--output", command.output, command.files, "Name one in it."));
     LODE_TRY_ASSIGN(auto arch, read_arch(command.arch));
+    if (!command.arch.empty()) {
+        LODE_TRY_ASSIGN(const auto target, arch());
+        LODE_TRY(check_result_kind(
+            command.output, target.is_real() ? "cubin" : "ptx",
+            fmt::format("{} for {}", target.is_real() ? "machine code" : "PTX", target.to_string()),
+            target));
+    }
     return LinkRequest{command.files,          command.output, std::move(arch),
                        command.device_runtime, command.report, command.options};
 }

@@ -74,6 +74,11 @@ Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
 }
 
 Result<Arch> parse_arch(std::string_view option, std::string_view text) {
+    if (text == "all" || text.find(',') != std::string_view::npos) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} is '{}', but one architecture is needed here, such as sm_90.",
+                                option, text));
+    }
     auto arch = Arch::parse(text);
     if (arch) return arch;
     Error error = std::move(arch).error();
@@ -126,7 +131,7 @@ Result<int> parse_cuda_version(std::string_view text) {
             return version_major * 1000 + version_minor * 10;
     }
     return fail(Errc::invalid_argument,
-                fmt::format("CUDA version '{}' isn't valid: write it as 12.4.", text));
+                fmt::format("--driver is '{}', not a CUDA version: write it as 12.4.", text));
 }
 
 Result<SuffixPolicy> parse_suffix(std::string_view text) {

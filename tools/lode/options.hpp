@@ -61,7 +61,7 @@ inline constexpr std::string_view native_arch = "native";
 /// "9.0" or "90".
 [[nodiscard]] Result<ComputeCapability> parse_capability(std::string_view text);
 
-/// "12.4" as 12040.
+/// "12.4" as 12040. Errors name --driver.
 [[nodiscard]] Result<int> parse_cuda_version(std::string_view text);
 
 /// "a", "f" or "none".

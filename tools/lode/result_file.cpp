@@ -4,7 +4,9 @@
 #include "base/try.hpp"
 #include "tools/lode/input.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -54,6 +56,19 @@ Status check_result_file(std::string_view option, const fs::path& file,
                                 file.string()));
     }
     return check_way(option, file, file.parent_path());
+}
+
+Status check_result_kind(const fs::path& file, std::string_view kind, std::string_view result,
+                         const Arch& arch) {
+    static constexpr std::string_view kinds[] = {"cubin", "ptx", "ltoir", "tileir"};
+    const std::string extension = file.extension().string();
+    const auto named = std::string_view(extension).substr(extension.empty() ? 0 : 1);
+    if (named == kind || std::ranges::find(kinds, named) == std::end(kinds)) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("--output is '{}', but the result is {}.{}", file.string(), result,
+                            named == "ptx" ? fmt::format(" --arch {} gives PTX alone.",
+                                                         arch.as_virtual().to_string())
+                                           : ""));
 }
 
 Status check_result_folder(const fs::path& folder) {

@@ -1,6 +1,7 @@
 // The files and folders that --output, --out-dir and --findings name.
 #pragma once
 
+#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstddef>
@@ -17,6 +18,11 @@ namespace lode::tool {
 [[nodiscard]] Status check_result_file(std::string_view option, const std::filesystem::path& file,
                                        std::span<const std::string> inputs,
                                        std::string_view folder_cure);
+
+/// Checks that --output doesn't end as another kind of compiled code does than `kind`, such as
+/// "cubin", the end of `result`. invalid_argument says what gives PTX for `arch`.
+[[nodiscard]] Status check_result_kind(const std::filesystem::path& file, std::string_view kind,
+                                       std::string_view result, const Arch& arch);
 
 /// Checks the value of --out-dir before the work: invalid_argument unless it is a folder or can
 /// become one.

@@ -79,6 +79,14 @@ Result<LaunchShape> read_shape(const RunCommand& command) {
                         fmt::format("--cover needs a block of one dimension, and --block is {}.",
                                     command.block));
         }
+        constexpr std::uint64_t most_blocks = 0x7fffffff;
+        const auto blocks = (*command.cover - 1) / block.x + 1;
+        if (blocks > most_blocks) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("--cover is {}, which takes {} blocks of {} threads; a grid "
+                                    "has at most {}.",
+                                    *command.cover, blocks, block.x, most_blocks));
+        }
         shape = cover(*command.cover, block.x);
     } else {
         LODE_TRY_ASSIGN(shape.grid, parse_dim3("--grid", command.grid));

@@ -10,6 +10,7 @@
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
+#include "tools/lode/result_file.hpp"
 #include "tools/lode/warm_tasks.hpp"
 
 #include <algorithm>
@@ -67,6 +68,11 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
     request.jobs = command.jobs.value_or(
         std::clamp(std::thread::hardware_concurrency(), 1U, unsigned{most_jobs}));
     request.timeout = std::chrono::milliseconds(command.timeout_ms.value_or(0));
+    if (command.max_size && command.pack.empty())
+        return fail(Errc::invalid_argument, "--max-size is for packs: name them with --pack.");
+    if (!command.pack.empty()) {
+        LODE_TRY(check_result_file("--pack", command.pack, {}, "app.pack gives app.ARCH.pack."));
+    }
     request.max_pack_bytes = command.max_size.value_or(request.max_pack_bytes);
     if (!command.pack.empty()) request.pack = std::filesystem::absolute(command.pack);
     return request;
@@ -218,6 +224,7 @@ Status write_packs(const WarmRequest& request, const CacheOptions& cache,
             if (tasks[i].request.arch == arch && *outcomes[i])
                 entries.push_back((*outcomes[i])->key);
         const auto file = cache::pack_for(request.pack, arch);
+        LODE_TRY(make_parent_folders(file));
         LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
         answer.text +=
             fmt::format("{}: {}, {}\n", file.string(), counted(report.entries, "entry", "entries"),
@@ -401,7 +408,7 @@ Command declare_warm(CLI::App& app) {
         ->add_option("--timeout", values->timeout_ms,
                      "The milliseconds after which one compilation is ended. Default: "
                      "LODE_COMPILE_TIMEOUT")
-        ->transform(whole_number(1, std::numeric_limits<int>::max()))
+        ->transform(whole_number(1, std::numeric_limits<int>::max(), " of milliseconds"))
         ->type_name("MS");
     command->footer(
         "A warm-up that is interrupted goes on where it ended: what is compiled is in the cache.");
