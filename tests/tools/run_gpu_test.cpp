@@ -128,7 +128,7 @@ TEST_CASE("lode run: wrong arguments are refused before the launch") {
         CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
     };
     fails({"2f"}, "saxpy takes 4 arguments: f32, pointer");
-    fails({"2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('2') is a number of type i32");
+    fails({"i32:2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('i32:2') is a number of type i32");
     fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')");
     fails({"2f", "f32[4]", "f32[4]@/nonexistent.bin", "4"}, "/nonexistent.bin");
 }
