@@ -17,7 +17,8 @@ SETTINGS = {"GIT_CONFIG_GLOBAL": "/dev/null", "LODE_RELEASE_TESTS": "OFF",
             **{f"GIT_{role}_{what}": "test@localhost" for role in ("AUTHOR", "COMMITTER")
                for what in ("NAME", "EMAIL")}}
 # How files name lode's version as of now.
-NAMES = r"\blode {0}\b|\bliblode(\.so\.)?{0}\b|lode_cuda-{0}\.|\blode::v{1}\b|find_package\(lode {0}"
+NAMES = (r'\blode {0}\b|\blode@{0}\.|\bversion\("{0}\.|\bliblode(\.so\.)?{0}\b|lode_cuda-{0}\.'
+         r'|\blode::v{1}\b|find_package\(lode {0}')
 
 
 class Repository:
