@@ -82,6 +82,13 @@ std::string shortened(std::string_view text, std::size_t most) {
     return fmt::format("{}{}{}", escaped(text.substr(0, head)), gap, escaped(text.substr(tail)));
 }
 
+std::string_view first_entry(std::string_view list) noexcept {
+    auto end = list.find('\n');
+    while (end != list.npos && end + 1 < list.size() && list[end + 1] == ' ')
+        end = list.find('\n', end + 1);
+    return list.substr(0, end);
+}
+
 std::string listed(std::span<const std::string> entries, const ListForm& form) {
     std::string list;
     for (const auto& entry : entries.first(std::min(entries.size(), form.entries))) {

@@ -18,6 +18,9 @@ inline constexpr std::size_t most_listed = 12;
 /// a text longer than `most` bytes is cut in the middle, between characters.
 std::string shortened(std::string_view text, std::size_t most = most_quoted);
 
+/// The first entry of a list whose entries are a line and indented lines below it.
+[[nodiscard]] std::string_view first_entry(std::string_view list) noexcept;
+
 /// How much of a list a message shows.
 struct ListForm {
     std::string_view separator = ", ";

@@ -1,5 +1,6 @@
 #include "jit/compile.hpp"
 
+#include "base/elf.hpp"
 #include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
@@ -19,8 +20,11 @@
 #include "jit/shims.hpp"
 #include "jit/translation_unit.hpp"
 
+#include <lode/base/fatbin.hpp>
+
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -212,6 +216,13 @@ std::string ptx_alone(const Compilation& job) {
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
+    const bool is_fat = is_fatbin(std::as_bytes(std::span(code)));
+    if (is_fat || code.starts_with(elf::magic)) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("'{}' is {}, compiled already. Pass the CUDA C++ that it was made "
+                                "from, or PTX (lode compile --ptx).",
+                                source.name(), is_fat ? "a fat binary" : "a cubin or object file"));
+    }
     LODE_TRY(check_encoding(code, source.name(), Errc::invalid_argument));
     if (const auto at = code.find('\0'); at != std::string::npos) {
         return fail(Errc::invalid_argument,

@@ -137,7 +137,8 @@ Error DeviceState::failed(std::string_view call_name, CUresult result, const Str
 
 void DeviceState::mark_lost(Error& error, const StreamState* stream) {
     const std::lock_guard guard(mutex_);
-    error.message += suspects(stream);
+    // A finding of the software device names its kernel.
+    if (error.message.find('\n') == std::string::npos) error.message += suspects(stream);
     if (!first_failure_) first_failure_ = error;
     stop_calls();
     error.message += fmt::format(" This process has lost {} and must be restarted.", describe());

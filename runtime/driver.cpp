@@ -31,22 +31,21 @@ Error DriverState::error(std::string_view call, CUresult result) const {
             call, opened_by, here);
         return error;
     }
-    // The emulator's report has one finding per line: the message holds the first, the error's log
-    // all.
     const std::string report = emulator_report(take_emulator_report);
     const std::string said = driver_log.take(call);
-    const std::size_t first = report.find('\n');
-    if (first == std::string::npos) {
-        Error error = error_of(table, call, result, report);
-        // A report says the same.
-        if (report.empty() && !said.empty())
-            error.message += fmt::format(" The driver's log: {}.", said);
+    if (report.empty()) {
+        Error error = error_of(table, call, result);
+        if (!said.empty()) error.message += fmt::format(" The driver's log: {}.", said);
         return error;
     }
-    Error error =
-        error_of(table, call, result,
-                 report.substr(0, first) + " There are more findings; the log lists them all.");
-    error.log = report;
+    if (report.find('\n') == std::string::npos) return error_of(table, call, result, report);
+    // Findings of the software device: the message begins with the first, the error's log has all.
+    const std::string_view first = first_entry(report);
+    const bool is_all = first.size() == report.size();
+    Error error = error_of(table, call, result,
+                           is_all ? "" : "There are more findings; the log lists them all.");
+    error.message = fmt::format("{}\n{}", first, error.message);
+    if (!is_all) error.log = report;
     return error;
 }
 
@@ -177,10 +176,11 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
                                                                : "A CUDA driver"));
     const LibrarySearch found = open_first(places_of(search));
     if (!found.library && is_emulator_wanted(search)) {
-        return fail(Errc::driver_missing,
-                    fmt::format("lode's emulator can't be found. Set LODE_EMULATOR to its library "
-                                "or to the folder that holds it. Places tried:\n{}",
-                                found.describe()));
+        return fail(
+            Errc::driver_missing,
+            fmt::format("lode's software device can't be found. Set LODE_EMULATOR to its library "
+                        "or to the folder that holds it. Places tried:\n{}",
+                        found.describe()));
     }
     if (!found.library) {
         return fail(Errc::driver_missing,

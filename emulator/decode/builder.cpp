@@ -118,8 +118,8 @@ void Builder::refuse(std::string_view why) {
     made.opcode = std::string(instruction_->opcode);
     made.ptx_line = instruction_->line;
     made.source = source_place(*build_.module, code_, *instruction_);
-    made.message = fmt::format("The emulator doesn't run {}{}{} ({}PTX line {}).", made.opcode,
-                               why.empty() ? "" : " ", why,
+    made.message = fmt::format("The software device doesn't run {}{}{} ({}PTX line {}).",
+                               made.opcode, why.empty() ? "" : " ", why,
                                made.source.empty() ? "" : made.source + ", ", made.ptx_line);
     refusal_ = std::move(made);
 }
@@ -129,8 +129,9 @@ void Builder::refuse_function(std::string_view why) {
     Refusal made;
     made.opcode = std::string(function_.name);
     made.ptx_line = function_.line;
-    made.message = fmt::format("The emulator doesn't run the function {} with {} (PTX line {}).",
-                               function_.name, why, function_.line);
+    made.message =
+        fmt::format("The software device doesn't run the function {} with {} (PTX line {}).",
+                    function_.name, why, function_.line);
     refusal_ = std::move(made);
 }
 

@@ -134,10 +134,11 @@ public:
     void emit_branch_table(Slot index, std::span<const u32> instructions);
 
     // Refusals.
-    /// Refuses the current instruction: "The emulator doesn't run <opcode> `why` (PTX line …)."
-    void refuse(std::string_view why = {});
-    /// Refuses the function: "The emulator doesn't run the function <name> with `why` (PTX line
+    /// Refuses the current instruction: "The software device doesn't run <opcode> `why` (PTX line
     /// …)."
+    void refuse(std::string_view why = {});
+    /// Refuses the function: "The software device doesn't run the function <name> with `why` (PTX
+    /// line …)."
     void refuse_function(std::string_view why);
     [[nodiscard]] bool refused() const noexcept { return refusal_.has_value(); }
     [[nodiscard]] const std::optional<Refusal>& refusal() const noexcept { return refusal_; }

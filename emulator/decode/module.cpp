@@ -232,7 +232,8 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty())
         return unread(wrong);
     if (body->ast.address_size != 64) {
-        return failed(LoadStatus::invalid_ptx, "The emulator only runs PTX with 64-bit addresses.");
+        return failed(LoadStatus::invalid_ptx,
+                      "The software device only runs PTX with 64-bit addresses.");
     }
     index_names(*body);
     if (const auto call = unresolved_call(*body)) return unresolved(call->first, call->second);

@@ -71,6 +71,7 @@ struct Driver {
     std::optional<std::vector<const Profile*>> machine;
     std::atomic<int> next_context_id{1};
     std::atomic<long> leaks{0};
+    std::atomic<bool> lines_hinted{false};  ///< A report has said how to get source lines.
 
     Handles<Context, CUcontext> contexts;  ///< Created contexts and open primary contexts.
     std::atomic<long> created_contexts{0};

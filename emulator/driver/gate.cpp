@@ -56,7 +56,8 @@ CUresult refuse_export_table() noexcept {
         return refuse_once(
             "cuGetExportTable before cuInit", journal::Kind::unusable,
             "NVIDIA's CUDA runtime library calls cuGetExportTable, which isn't documented, so the "
-            "emulator doesn't have it. Build the program with nvcc's --cudart shared instead of "
+            "software device doesn't have it. Build the program with nvcc's --cudart shared "
+            "instead of "
             "static (the default), so that `lode emulate` can give it a runtime library.");
     });
 }
@@ -147,11 +148,10 @@ CUresult allowed_by_captures(const char* symbol) noexcept {
 
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
-        return refuse_once(
-            what, journal::Kind::refusal,
-            fmt::format(
-                "The emulator doesn't support {}; the call returns CUDA_ERROR_NOT_SUPPORTED.",
-                what));
+        return refuse_once(what, journal::Kind::refusal,
+                           fmt::format("The software device doesn't support {}; the call returns "
+                                       "CUDA_ERROR_NOT_SUPPORTED.",
+                                       what));
     });
 }
 

@@ -71,9 +71,9 @@ std::string place_of(const exec::FindingReport& report) {
     if (!report.earlier.empty())
         earlier = fmt::format(R"(, "earlier": [{}])", places(report.earlier));
     return fmt::format(
-        R"(, "check": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}]{})",
-        json_string(report.kind), index(report.thread), index(report.block), report.ptx_line,
-        places(report.stack), earlier);
+        R"(, "check": {}, "count": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}]{})",
+        json_string(report.kind), report.count, index(report.thread), index(report.block),
+        report.ptx_line, places(report.stack), earlier);
 }
 
 /// 0, or errno.

@@ -2,8 +2,10 @@
 // appends what happened in it, so that a parent process can collect it (`lode emulate` does).
 //
 // One JSON object per line: {"kind", "pid", "program", "kernel", "text"}. Lines about a place in a
-// kernel also have {"check", "thread", "block", "ptx_line", "stack"}. Each line is appended by one
-// write(), so the lines of several processes don't mix.
+// kernel also have {"check", "count", "thread", "block", "ptx_line", "stack"}, and their text is a
+// headline with facts below it, each on an indented line. What is found again in the same launch
+// has a second line, with its count. Each line is appended by one write(), so the lines of several
+// processes don't mix.
 #pragma once
 
 #include "emulator/exec/machine.hpp"

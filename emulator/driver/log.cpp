@@ -76,7 +76,7 @@ void show(Level level, std::string_view line) noexcept {
             const std::lock_guard lock(log.mutex);
             hook = log.hook;
             user = log.user;
-            if (log.to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+            if (log.to_stderr) std::fprintf(stderr, "lode software device: %s\n", text.c_str());
         }
         if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
     } catch (...) {  // Out of memory: the line is lost.
@@ -86,7 +86,7 @@ void show(Level level, std::string_view line) noexcept {
 void show_last(std::string_view line) noexcept {
     try {
         const std::string text(line);
-        if (the_log().to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+        if (the_log().to_stderr) std::fprintf(stderr, "lode software device: %s\n", text.c_str());
     } catch (...) {  // Out of memory: the line is lost.
     }
 }

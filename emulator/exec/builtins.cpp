@@ -1,6 +1,7 @@
 #include "emulator/exec/builtins.hpp"
 
 #include "base/align_up.hpp"
+#include "base/message_text.hpp"
 #include "base/os/thread.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
@@ -42,13 +43,13 @@ void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
 std::string_view why_not_freed(FreeOutcome outcome) {
     switch (outcome) {
         case FreeOutcome::double_free:
-            return "which has already been freed";
+            return "that has already been freed";
         case FreeOutcome::interior:
-            return "which is inside an allocation, not at its start";
+            return "inside an allocation, not at its start";
         case FreeOutcome::wrong_kind:
-            return "which wasn't allocated by malloc in a kernel";
+            return "that wasn't allocated by malloc in a kernel";
         default:
-            return "which isn't in any allocation";
+            return "that isn't in any allocation";
     }
 }
 
@@ -261,6 +262,8 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
     const std::string message = text_at(c, lane, argument<u64>(c, site, 0, lane));
     const std::string file = text_at(c, lane, argument<u64>(c, site, 1, lane));
     const u32 line = argument<u32>(c, site, 2, lane);
+    constexpr std::size_t most_shown = 40;  // In the headline.
+    constexpr std::size_t most_quoted = 4096;
     const std::string function = text_at(c, lane, argument<u64>(c, site, 3, lane));
     if (c.launch->options->complain) {
         const std::lock_guard lock(c.launch->mutex);
@@ -274,9 +277,10 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
                 thread[1], thread[2], message));
         });
     }
-    return raise(
-        c, op, lane, Fault::assert_failed,
-        fmt::format("fails the assertion `{}` in {} ({}:{})", message, function, file, line));
+    return raise(c, op, lane, Fault::assert_failed,
+                 fmt::format("fails the assertion `{}`\nassertion: `{}` in {} ({}:{})",
+                             lode::shortened(message, most_shown),
+                             lode::shortened(message, most_quoted), function, file, line));
 }
 
 const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
@@ -315,8 +319,9 @@ const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site) {
             std::fill(c.worker->bounds.begin(), c.worker->bounds.end(), Bounds{});
             continue;
         }
-        return raise(c, op, lane, Fault::illegal_address,
-                     fmt::format("frees 0x{:x}, {}", address, why_not_freed(outcome)));
+        return raise(
+            c, op, lane, Fault::illegal_address,
+            fmt::format("frees an address {}\naddress: 0x{:x}", why_not_freed(outcome), address));
     }
     return op + 1;
 }
@@ -328,7 +333,7 @@ const Op* builtin_set_condition(WarpContext& c, const Op* op, const CallSite& si
         const u64 handle = argument<u64>(c, site, 0, lane);
         if (set && set(handle, argument<u32>(c, site, 1, lane))) continue;
         return raise(c, op, lane, Fault::illegal_address,
-                     fmt::format("sets the condition 0x{:x}, which no graph has", handle));
+                     fmt::format("sets a condition that no graph has\ncondition: 0x{:x}", handle));
     }
     return op + 1;
 }

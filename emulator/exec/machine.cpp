@@ -51,7 +51,8 @@ std::string unsupported_processor() {
     for (const auto& need : needs) {
         if (need.has) continue;
         return fmt::format(
-            "The processor doesn't support {}; lode's emulator needs x86-64-v3 (2013 and later).",
+            "The processor doesn't support {}; lode's software device needs x86-64-v3 (2013 and "
+            "later).",
             need.name);
     }
 #endif
@@ -354,13 +355,16 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         std::unique_lock lock(pool_->mutex);
         pool_->done.wait(lock, all_left);
     }
-    if (launch.timed_out.load()) {
-        std::string& report = launch.outcome.report;
-        if (!launch.standing.text.empty()) report += ": " + launch.standing.text;
-        if (launch.standing.groups > Standing::most)
-            report += fmt::format("; and {} more", launch.standing.groups - Standing::most);
-        report += ".";
+    LaunchOutcome& outcome = launch.outcome;
+    if (launch.timed_out.load() && outcome.fault == Fault::launch_timeout &&
+        outcome.place.kind.empty()) {
+        const Standing& standing = launch.standing;
+        outcome.place = standing.groups != 0 ? standing.first : report_of_kernel(launch);
+        outcome.place.kind = "timeout";
+        describe(launch, outcome.place, outcome.report + standing_facts(standing));
+        outcome.report = outcome.place.text;
     }
+    if (options.repeated) tell_repeated(launch);
     launch.outcome.warp_instructions = launch.instructions.load();
     launch.outcome.findings = launch.findings.load();
     return std::move(launch.outcome);

@@ -56,12 +56,16 @@ struct FindingReport {
     std::string_view kind;    ///< For example "race", "benign-race", "unwritten", "fault".
     std::string_view kernel;  ///< Valid during the call.
     bool benign = false;      ///< Worth knowing, and no error.
-    std::string text;         ///< The complete sentence, with everything below.
+    /// The headline, "file.cu:12: kernel does what", and the facts below it, indented, one a line.
+    std::string text;
     Dim3 thread, block;
     std::uint32_t ptx_line = 0;
+    std::string code;  ///< The instruction: "ld.global.f32" or "ld.global.f32 in function f".
     /// The source line, then the calls that inlined it; may be empty.
     std::vector<SourcePlace> stack;
     std::vector<SourcePlace> earlier;  ///< Likewise for the earlier access of a race.
+    std::uint32_t number = 0;          ///< Among the findings of the launch, from 0.
+    std::uint64_t count = 1;           ///< How often it has been found since it was told.
 
     operator std::string_view() const noexcept { return text; }  // NOLINT: it stands for its text.
 };
@@ -90,8 +94,11 @@ struct LaunchOptions {
     std::function<void(std::string_view)> print;
     /// Receives the text of each failed assert, a line for each thread; otherwise like `print`.
     std::function<void(std::string_view)> complain;
-    /// Receives each finding that doesn't stop the kernel: the first of each kind for each op.
+    /// Receives each finding that doesn't stop the kernel when it is found first. Those with the
+    /// same headline and the same places in the code are one.
     std::function<void(const FindingReport&)> finding;
+    /// Receives, at the end of the launch, each of them that was found again.
+    std::function<void(const FindingReport&)> repeated;
     /// The most findings of one kind that are reported; the others are only counted.
     std::uint32_t most_findings = 256;
     /// Sets the value of a conditional node's handle; false if there is no such handle. Any
@@ -108,7 +115,7 @@ struct GridShape {
 
 struct LaunchOutcome {
     Fault fault = Fault::none;
-    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; or empty.
+    std::string report;  ///< A finding's text, a sentence about the launch, or empty.
     std::uint64_t warp_instructions = 0;  ///< PTX instructions executed by warps.
     std::uint64_t findings = 0;  ///< Number of findings, including those that weren't told.
     /// The fault's place, with the report as its text; the kind is empty if there is none.

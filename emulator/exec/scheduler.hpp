@@ -5,8 +5,9 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/warp_context.hpp"
 
+#include <array>
+#include <map>
 #include <mutex>
-#include <set>
 
 namespace lode::emulator::exec {
 
@@ -32,8 +33,24 @@ struct LaunchOrder;
 /// Where groups of lanes stand, up to a number of them.
 struct Standing {
     static constexpr u32 most = 32;
-    std::string text;
-    u32 groups = 0;  ///< Including those left out.
+    std::string text;     ///< A line for each, after a newline.
+    FindingReport first;  ///< The place of the first.
+    std::string state;    ///< For example "waits at barrier 0 with 32 of 64 threads".
+    u32 groups = 0;       ///< Including those left out.
+};
+
+/// What may be one cause: findings of it are described once.
+struct FindingKey {
+    const Op* op;
+    Finding kind;
+    u64 cause;  ///< Tells causes at one op apart; 0 if there is only one.
+    auto operator<=>(const FindingKey&) const = default;
+};
+/// How often it was found, and the number of the finding that it is part of.
+struct FindingCount {
+    static constexpr u32 untold = ~u32{0};
+    u64 count = 0;
+    u32 number = untold;
 };
 
 /// One launch, shared by its workers.
@@ -69,13 +86,16 @@ struct Launch {
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
     Standing standing;  ///< Where the groups of a launch that ran too long stand.
-    std::set<std::pair<const Op*, Finding>> reported;
+    std::map<FindingKey, FindingCount> seen;
+    std::vector<FindingReport> reported;
+    std::map<std::string, u32> numbers;  ///< By what findings of one cause share.
     std::array<u32, static_cast<std::size_t>(Finding::count)> reported_of_kind{};
 
     /// Where in the grid of clusters the one is that starts as this number.
     [[nodiscard]] Dim3 cluster_at(u64 number) const;
     /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
+    void fail(Fault fault, FindingReport place) noexcept;
 };
 
 /// Frames of called functions, kept for reuse.
@@ -140,6 +160,8 @@ private:
 
 /// Adds where the warps of a block stand.
 void describe_standing(const Launch& launch, const Block& block, Standing& standing);
+/// The lines, each after a newline, and how many are left out.
+std::string standing_facts(const Standing& standing);
 
 enum class Turn : u8 { done, yielded, stuck, fault };
 
@@ -151,23 +173,52 @@ std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op*
 /// A report with the place of a lane, without kind and text.
 FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                         const Frame* frame);
-/// Counts a finding of the running op; true for the first of its kind, which is to be told.
-bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
-/// Reports "Kernel k " + what + its place. `earlier`: the place of the other access of a race.
+/// The same with the place of the kernel, where no lane is to be named.
+FindingReport report_of_kernel(const Launch& launch);
+/// Gives a report its text. `what` continues "file.cu:12: kernel …" and may have further lines, a
+/// fact each.
+void describe(const Launch& launch, FindingReport& report, std::string_view what);
+
+/// Counts a finding of the running op; true for the first of its cause, which is to be reported.
+bool is_new_finding(WarpContext& c, const Op* op, Finding kind, u64 cause = 0);
+/// The other access of a race.
+struct Earlier {
+    std::vector<SourcePlace> stack;
+    std::string thing = {};  ///< What both access, if the two lines and it are the cause.
+};
+/// Reports a new finding, unless another of the same headline and places has been, or a race of the
+/// same two lines. `what` is as for describe().
 void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                    std::vector<SourcePlace> earlier = {});
+                    Earlier earlier = {}, u64 cause = 0);
+/// Tells how often the findings of a launch were found again. Never throws.
+void tell_repeated(Launch& launch);
+
 /// Where the earlier access of a race is in the code.
 struct EarlierPlace {
-    std::string text;  ///< " at file.cu:12", " at file.cu:12 or file.cu:14", or empty.
+    std::string text;   ///< " at file.cu:12", " at file.cu:12 or file.cu:14", or empty.
+    std::string brief;  ///< The same for a headline: without the calls that inlined it.
     std::vector<SourcePlace> stack;  ///< Empty if it isn't certain.
 };
 EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote);
 EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op);
 
-/// For example "at offset 4 of shared memory" or "at 0x…, 4 bytes into …"; `note` follows the
-/// address.
+/// A global address in the words of reports.
+struct GlobalSpot {
+    std::string where;  ///< After "reads 4 bytes": " past the end of a 400-byte allocation".
+    std::string thing;  ///< "a 400-byte allocation", "the 64-byte variable table"
+    std::string facts;  ///< Lines: the address, and what it is in or near.
+};
+GlobalSpot global_spot(const Launch& launch, u64 address, u32 bytes);
+/// The variable at an offset in shared memory, or the nearest one below; nullptr if there is none.
+const SharedVariable* shared_variable_near(const Launch& launch, u32 offset);
+/// The variable at an offset for a headline: "part", or "shared memory".
+std::string shared_thing(const Launch& launch, u32 offset);
+/// For example "offset 64 of shared memory, 64 bytes into the variable sum::part".
 std::string shared_place(const Launch& launch, u32 offset);
-std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note = {});
+/// A name without its scopes.
+std::string last_name(std::string_view name);
+/// A function's name for a headline: demangled, without parameters, and not long.
+std::string brief_name(std::string_view symbol);
 
 // Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 

@@ -81,13 +81,21 @@ void describe_standing(const Launch& launch, const Block& block, Standing& stand
             const auto& ops = one.frame->code->ops;
             if (one.state == GroupState::at_barrier) op = one.pc - 1;
             if (op < ops.data() || op >= ops.data() + ops.size()) op = ops.data();
-            if (!standing.text.empty()) standing.text += "; ";
-            standing.text += fmt::format(
-                "warp {} (lanes 0x{:08x}) {}, {}", w, one.mask, waiting(block, warp, one),
-                place_of(launch, warp, static_cast<u32>(std::countr_zero(one.mask)), op,
-                         one.frame));
+            const auto lane = static_cast<u32>(std::countr_zero(one.mask));
+            const std::string state = waiting(block, warp, one);
+            if (standing.groups == 1) {
+                standing.first = report_at(launch, warp, lane, op, one.frame);
+                standing.state = state.substr(0, state.find(": "));
+            }
+            standing.text += fmt::format("\nwarp {} (lanes 0x{:08x}) {}, {}", w, one.mask, state,
+                                         place_of(launch, warp, lane, op, one.frame));
         }
     }
+}
+
+std::string standing_facts(const Standing& standing) {
+    if (standing.groups <= Standing::most) return standing.text;
+    return standing.text + fmt::format("\nand {} more", standing.groups - Standing::most);
 }
 
 }  // namespace lode::emulator::exec

@@ -82,7 +82,7 @@ struct FaultNote {
     Fault fault = Fault::none;
     const Op* op = nullptr;
     u32 lane = 0;
-    std::string text;  ///< For example "writes 4 bytes of global memory at 0x…, 12 bytes past …".
+    std::string text;  ///< "writes 4 bytes past the end of …", and facts on further lines.
 };
 
 /// Accessible range [lo, hi) of the allocation that a memory op accessed last.
@@ -233,7 +233,8 @@ const Op* give_up_turn(WarpContext& context, const Op* resume);
 void wake_allocations(Block& block);
 /// Continues groups of a warp's warpgroup that wait for its products.
 void wake_warpgroup(Block& block, u32 warp);
-/// Records a fault of `lane` and leaves. `text` continues "Kernel f …".
+/// Records a fault of `lane` and leaves. `text` continues "file.cu:12: kernel …" on one short line,
+/// which has no values that only details need; each further line is a fact.
 [[gnu::cold]] const Op* raise(WarpContext& context, const Op* op, u32 lane, Fault fault,
                               std::string text);
 

@@ -54,23 +54,18 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
 void report_fault(Launch& launch, const WarpContext& c) {
     FindingReport place = report_at(launch, *c.warp, c.fault.lane, c.fault.op, c.frame);
     place.kind = "fault";
-    {
-        const std::lock_guard lock(launch.mutex);
-        if (launch.outcome.fault == Fault::none) launch.outcome.place = std::move(place);
-    }
-    launch.fail(c.fault.fault,
-                fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
-                            place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
+    describe(launch, place, c.fault.text);
+    launch.fail(c.fault.fault, std::move(place));
 }
 
 void report_stuck(Launch& launch, const Block& block) {
     Standing standing;
     describe_standing(launch, block, standing);
-    std::string text =
-        fmt::format("Kernel {} is deadlocked: {}", launch.kernel->info.name, standing.text);
-    if (standing.groups > Standing::most)
-        text += fmt::format("; and {} more", standing.groups - Standing::most);
-    launch.fail(Fault::launch_timeout, text + ".");
+    FindingReport place = std::move(standing.first);
+    place.kind = "timeout";
+    describe(launch, place,
+             fmt::format("is deadlocked: it {}{}", standing.state, standing_facts(standing)));
+    launch.fail(Fault::launch_timeout, std::move(place));
 }
 
 bool is_stuck(const Cluster& cluster) {
@@ -78,7 +73,8 @@ bool is_stuck(const Cluster& cluster) {
                        [](const Block* one) { return one->stuck || one->live_threads == 0; });
 }
 
-/// Ends a launch that runs too long; the workers then add where their blocks stand.
+/// Ends a launch that runs too long; the workers then add where their blocks stand. `text`
+/// continues "file.cu:12: kernel …".
 void report_timeout(Launch& launch, const std::string& text) {
     launch.timed_out.store(true);
     launch.fail(Fault::launch_timeout, text);
@@ -101,6 +97,16 @@ void Launch::fail(Fault fault, std::string report) noexcept {
     if (outcome.fault == Fault::none) {
         outcome.fault = fault;
         outcome.report = std::move(report);
+    }
+    stop.store(true);
+}
+
+void Launch::fail(Fault fault, FindingReport place) noexcept {
+    const std::lock_guard lock(mutex);
+    if (outcome.fault == Fault::none) {
+        outcome.fault = fault;
+        outcome.report = place.text;
+        outcome.place = std::move(place);
     }
     stop.store(true);
 }
@@ -200,7 +206,8 @@ void Worker::run(Launch& launch) noexcept {
     };
     constexpr const char* no_memory =
         "Kernel {} was stopped: the host has no memory left for the state of its threads{}.";
-    constexpr const char* broken = "Kernel {} was stopped by an exception in the emulator: {}.";
+    constexpr const char* broken =
+        "Kernel {} was stopped by an exception in the software device: {}.";
     try {
         run_blocks(launch);
     } catch (const std::bad_alloc&) {
@@ -263,18 +270,15 @@ void Worker::run_blocks(Launch& launch) {
                 const auto limit = launch.options->timeout;
                 const auto* const cancel = launch.options->cancel;
                 if (cancel != nullptr && cancel->load()) {
-                    report_timeout(
-                        launch, fmt::format("Kernel {} was cancelled", launch.kernel->info.name));
+                    report_timeout(launch, "was cancelled");
                 } else if (limit.count() > 0 && elapsed > limit) {
-                    report_timeout(launch,
-                                   fmt::format("Kernel {} runs longer than the limit of {} ms",
-                                               launch.kernel->info.name, limit.count()));
+                    report_timeout(
+                        launch, fmt::format("runs longer than the limit of {} ms", limit.count()));
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
-                    report_timeout(launch,
-                                   fmt::format("Kernel {} executes more than the limit of {} "
-                                               "instructions",
-                                               launch.kernel->info.name, most));
+                    report_timeout(
+                        launch,
+                        fmt::format("executes more than the limit of {} instructions", most));
                 }
                 break;
             }

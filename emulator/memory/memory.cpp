@@ -39,14 +39,28 @@ bool is_apart(const Allocation& allocation) noexcept {
            allocation.kind == MemoryKind::managed;
 }
 
-std::string describe(const Allocation& allocation) {
-    std::string text = fmt::format("{}-byte {} allocation at 0x{:x}", allocation.bytes,
-                                   to_string(allocation.kind), allocation.address);
+namespace {
+
+/// "0x7f0000000000 (cuMemAlloc, driver call 12)"
+std::string address_and_label(const Allocation& allocation) {
+    std::string text = fmt::format("0x{:x}", allocation.address);
     if (!allocation.label.empty()) text += fmt::format(" ({}", allocation.label);
     if (!allocation.label.empty() && allocation.call != 0)
         text += fmt::format(", driver call {}", allocation.call);
     if (!allocation.label.empty()) text += ")";
     return text;
+}
+
+}  // namespace
+
+std::string describe(const Allocation& allocation) {
+    return fmt::format("{}-byte {} allocation at {}", allocation.bytes, to_string(allocation.kind),
+                       address_and_label(allocation));
+}
+
+std::string origin_text(const Allocation& allocation) {
+    return fmt::format("{} of {} memory at {}", bytes_text(allocation.bytes),
+                       to_string(allocation.kind), address_and_label(allocation));
 }
 
 std::string bytes_text(std::uint64_t bytes) {

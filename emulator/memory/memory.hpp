@@ -48,6 +48,8 @@ struct Allocation {
 
 /// For example "100-byte device allocation at 0x7f0000000000 (cuMemAlloc, driver call 12)".
 [[nodiscard]] std::string describe(const Allocation& allocation);
+/// For example "100 bytes of device memory at 0x7f0000000000 (cuMemAlloc, driver call 12)".
+[[nodiscard]] std::string origin_text(const Allocation& allocation);
 /// Whether an allocation has a gap around it, so that nothing right reaches one from another.
 [[nodiscard]] bool is_apart(const Allocation& allocation) noexcept;
 /// "1 byte" or "4 bytes".

@@ -66,7 +66,7 @@ TakeEmulatorReport* emulator_report_of(const SharedLibrary& library) noexcept {
 }
 
 std::string emulator_report(TakeEmulatorReport* take) {
-    constexpr std::size_t most = std::size_t{16} * 1024;
+    constexpr std::size_t most = std::size_t{32} * 1024;
     if (take == nullptr) return {};
     std::string text(most, '\0');
     const std::size_t length = take(text.data(), text.size());

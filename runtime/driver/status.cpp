@@ -184,14 +184,14 @@ Native native_of(const DriverTable& table, CUresult result) {
 }  // namespace
 
 Error error_of(const DriverTable& table, std::string_view call, CUresult result,
-               std::string_view found) {
+               std::optional<std::string_view> found) {
     const auto* const meaning = std::ranges::find(meanings, result, &Meaning::result);
     Native native = native_of(table, result);
     const std::string what =
         meaning == std::end(meanings) ? words_of(table, result) : std::string(meaning->what);
     const std::string_view cure =
         meaning == std::end(meanings) ? std::string_view() : meaning->cure;
-    const std::string_view more = found.empty() ? cure : found;
+    const std::string_view more = found.value_or(cure);
     return Error{meaning == std::end(meanings) ? Errc::driver_failed : meaning->code,
                  fmt::format("{} fails: {}.{}{}", call, what, more.empty() ? "" : " ", more),
                  std::move(native)};

@@ -32,9 +32,9 @@ def reports_of(tool, code, output):
     if tool == LODE:
         # The host prints the error of the step that failed, with its log. What is found after the
         # last step, or before a program is stopped, is in the software device's log alone.
-        # A line about a benign race accuses nobody.
-        log = [line for line in output.splitlines()
-               if line.startswith("lode emulator: ") and "benign" not in line]
+        # An entry about a benign race accuses nobody.
+        entries = re.findall(r"^lode software device: .*(?:\n .*)*", output, re.M)
+        log = [entry for entry in entries if "benign" not in entry]
         return output if code == 1 else "\n".join(log)
     if tool in SANITIZERS:
         # Errors of calls follow from what the tool found or from the device; alone, they say no

@@ -120,7 +120,7 @@ TEST_CASE("emulate: findings of processes below the program are collected and fa
     const auto outcome = bench.shell(script, {"--check", "memory,race", "--json", bench.json});
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("lode: 2 findings in 3 processes:\n"));
-    CHECK(outcome.complains("): Kernel neighbours has a race: "));
+    CHECK(outcome.complains("kernels.cu:5: neighbours reads values in a race with the write at "));
     CHECK(outcome.out.empty());
     const auto report = bench.report();
     CHECK(report["ok"] == false);

@@ -13,7 +13,7 @@ using lode::tool::Json;
 using lode::tool::sarif_of;
 
 const std::string race_line =
-    R"({"kind": "finding", "pid": 7, "program": "p", "kernel": "k", "text": "a race", )"
+    R"({"kind": "finding", "pid": 7, "program": "p", "kernel": "k", "text": "a race\n  thread: 1\n  cure: wait", )"
     R"("check": "race", "thread": [1, 0, 0], "block": [0, 2, 0], "ptx_line": 40, )"
     R"("stack": [{"file": "/src/a b.cu", "line": 12}, {"file": "/src/main.cu", "line": 3}], )"
     R"("earlier": [{"file": "/other/c.cuh", "line": 5}, {"file": "/src/main.cu", "line": 4}]})"
@@ -94,6 +94,7 @@ TEST_CASE("sarif: a race has its line, the earlier access and the calls") {
     CHECK(related[0]["message"]["text"] == "The earlier access.");
     CHECK(related[1]["physicalLocation"]["region"]["startLine"] == 4);
     CHECK(related[2]["physicalLocation"]["region"]["startLine"] == 3);
+    CHECK(result["properties"]["details"] == Json{"thread: 1", "cure: wait"});
     CHECK(result["properties"]["thread"] == Json{1, 0, 0});
     CHECK(result["properties"]["ptxLine"] == 40);
 }

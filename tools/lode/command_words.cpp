@@ -33,6 +33,9 @@ constexpr std::pair<std::string_view, std::string_view> words[] = {
     {"Tile::only", "--tile only"},
 };
 
+constexpr std::string_view lost_begins = " This process has lost ";
+constexpr std::string_view lost_ends = " and must be restarted.";
+
 }  // namespace
 
 Error in_command_words(Error error) {
@@ -41,6 +44,10 @@ Error in_command_words(Error error) {
              at = error.message.find(api, at + option.size()))
             error.message.replace(at, api.size(), option);
     }
+    // The command is the process, and ends.
+    const auto lost = error.message.find(lost_begins);
+    const auto end = error.message.find(lost_ends, lost);
+    if (end != std::string::npos) error.message.erase(lost, end + lost_ends.size() - lost);
     return error;
 }
 

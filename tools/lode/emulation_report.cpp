@@ -26,18 +26,27 @@ EmulationEvent event_of(std::string_view line) {
         event.kernel = json.at("kernel").get<std::string>();
         event.text = json.at("text").get<std::string>();
         event.kind = json.at("kind").get<std::string>();
+        event.count = json.value("count", std::size_t{1});
     } catch (const Json::exception&) {
         event.text = line;
     }
     return event;
 }
 
+/// Where in the code it is: findings of one headline and one place have one cause.
+std::pair<Json, Json> places_in_code(const EmulationEvent& event) {
+    return {event.details.value("stack", Json::array()),
+            event.details.value("earlier", Json::array())};
+}
+
 void add_to(std::vector<EmulationEvent>& events, EmulationEvent event) {
     const auto same = std::ranges::find_if(events, [&](const EmulationEvent& other) {
-        return other.pid == event.pid && other.kernel == event.kernel && other.text == event.text;
+        return other.pid == event.pid && other.kernel == event.kernel &&
+               other.headline() == event.headline() &&
+               places_in_code(other) == places_in_code(event);
     });
     if (same != events.end()) {
-        ++same->count;
+        same->count += event.count;
     } else {
         events.push_back(std::move(event));
     }
@@ -49,10 +58,9 @@ std::string list_text(const std::vector<EmulationEvent>& events) {
         const EmulationEvent& event = events[i];
         std::string shown = event.text;
         for (auto at = shown.find('\n'); at != std::string::npos; at = shown.find('\n', at + 1))
-            shown.insert(at + 1, "    ");
-        text += fmt::format("  {} ({}): {}", event.program, event.pid, shown);
-        if (event.count > 1) text += fmt::format(" ({} times)", event.count);
-        text += '\n';
+            shown.insert(at + 1, "  ");
+        text += fmt::format("  {}\n    process: {} ({})\n", shown, event.program, event.pid);
+        if (event.count > 1) text += fmt::format("    count: {} times\n", event.count);
     }
     if (events.size() > most_shown)
         text += fmt::format("  and {} more; --json FILE lists all.\n", events.size() - most_shown);
@@ -73,6 +81,21 @@ Json list_json(const std::vector<EmulationEvent>& events) {
 }
 
 }  // namespace
+
+std::string_view EmulationEvent::headline() const noexcept {
+    return std::string_view(text).substr(0, text.find('\n'));
+}
+
+std::vector<std::string> EmulationEvent::facts() const {
+    std::vector<std::string> facts;
+    for (auto at = text.find('\n'); at != std::string::npos;) {
+        const auto end = text.find('\n', at + 1);
+        const auto line = text.substr(at + 1, end - at - 1);
+        facts.push_back(line.substr(std::min(line.find_first_not_of(' '), line.size())));
+        at = end;
+    }
+    return facts;
+}
 
 EmulationReport EmulationReport::read(std::string_view journal) {
     EmulationReport report;
@@ -109,7 +132,14 @@ std::string EmulationReport::text() const {
     if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);
     text += fmt::format("lode: {} in {}:\n", counted(findings.size(), "finding", "findings"),
                         in_processes);
-    return text + list_text(findings);
+    text += list_text(findings);
+    const auto lacks_lines = [](const EmulationEvent& event) {
+        return event.details.contains("ptx_line") &&
+               event.details.value("stack", Json::array()).empty();
+    };
+    if (std::ranges::any_of(findings, lacks_lines))
+        text += "  For source lines, compile with --line-info (lode) or -lineinfo (nvcc, NVRTC).\n";
+    return text;
 }
 
 Json EmulationReport::json() const {

@@ -10,15 +10,20 @@
 
 namespace lode::tool {
 
-/// One thing that happened, and how often. Equal reports of one process are one.
+/// One thing that happened, and how often. Reports of one process with the same headline and the
+/// same places in the code are one.
 struct EmulationEvent {
     std::string kind;     ///< process, finding, benign, fault, refusal, cut, or unusable.
     std::string program;  ///< The file name of the process's program.
     long pid = 0;
     std::string kernel;  ///< Empty where no kernel is concerned.
-    std::string text;
+    std::string text;    ///< One line, or a headline and indented lines below it.
     std::size_t count = 1;
     Json details = Json::object();  ///< The whole line of the journal.
+
+    [[nodiscard]] std::string_view headline() const noexcept;
+    /// The lines below the headline.
+    [[nodiscard]] std::vector<std::string> facts() const;
 };
 
 /// The journal of the software device, which emulator/driver/journal.hpp describes.

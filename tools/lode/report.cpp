@@ -1,10 +1,12 @@
 #include "tools/lode/report.hpp"
 
 #include "base/cxx_names.hpp"
+#include "base/message_text.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/compile_errors.hpp"
 #include "tools/lode/layout.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -196,8 +198,13 @@ std::string error_text(const Error& error, CompilerLog log, const Colors& colors
         text += fmt::format("  {} reports {} ({})\n", to_string(error.native.origin),
                             error.native.name, error.native.code);
     }
-    if (!error.log.empty()) {
-        text += colors.log(visible(is_shortened ? first_errors(error.log) : error.log));
+    std::string_view rest = error.log;
+    // The message has begun with the first of several findings.
+    if (const auto first = first_entry(rest);
+        first.find('\n') != first.npos && error.message.starts_with(first))
+        rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+    if (!rest.empty()) {
+        text += colors.log(visible(is_shortened ? first_errors(rest) : rest));
         if (!text.ends_with('\n')) text += '\n';
     }
     return text;

@@ -103,7 +103,7 @@ Json result_of(const EmulationEvent& event, const std::filesystem::path& root) {
     Json result = {{"ruleId", rules[rule].id},
                    {"ruleIndex", rule},
                    {"level", benign ? "note" : "error"},
-                   {"message", {{"text", event.text}}}};
+                   {"message", {{"text", event.headline()}}}};
     auto stack = locations_of(details.value("stack", Json::array()), root);
     Json location = stack.empty() ? Json::object() : stack.front();
     if (!event.kernel.empty())
@@ -117,7 +117,7 @@ Json result_of(const EmulationEvent& event, const std::filesystem::path& root) {
     relate(related, std::move(stack), "", "A call that the line was inlined from.");
     if (!related.empty()) result["relatedLocations"] = std::move(related);
     result["occurrenceCount"] = event.count;
-    Json properties = {{"program", event.program}, {"pid", event.pid}};
+    Json properties = {{"program", event.program}, {"pid", event.pid}, {"details", event.facts()}};
     for (const auto& [from, to] : {std::pair{"thread", "thread"}, std::pair{"block", "block"},
                                    std::pair{"ptx_line", "ptxLine"}}) {
         if (details.contains(from)) properties[to] = details[from];

@@ -40,8 +40,8 @@ Result<std::string> ptx_of_link_input(std::string_view bytes, ComputeCapability 
     }
     const auto text = bytes.substr(0, bytes.find('\0'));
     if (begins_as_ptx(text)) return std::string(text);
-    return fail(Errc::invalid_image,
-                fmt::format("'{}' is {}; the emulator only links PTX.", name, kind_of(bytes)));
+    return fail(Errc::invalid_image, fmt::format("'{}' is {}; the software device only links PTX.",
+                                                 name, kind_of(bytes)));
 }
 
 }  // namespace lode::emulator::ptx

@@ -2,6 +2,7 @@
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code/code.hpp"
 #include "emulator/driver/journal.hpp"
+#include "emulator/driver/log.hpp"
 #include "emulator/driver/memory/host_range.hpp"
 
 #include <lode/base/fatbin.hpp>
@@ -107,11 +108,19 @@ const std::string* PtxTexts::for_device(ComputeCapability cc) const noexcept {
 
 CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) {
     logs.write(why, true, 0);
+    log::note(why);
     journal::add(journal::Kind::refusal, {}, why);
     return code;
 }
 
 namespace {
+
+std::string needs_ptx(std::string_view what) {
+    return fmt::format(
+        "The image is {}; the software device runs PTX. Build it with PTX: nvcc "
+        "-gencode arch=compute_80,code=compute_80, or lode compile --ptx.",
+        what);
+}
 
 CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
     constexpr std::size_t header = 16;
@@ -136,8 +145,7 @@ CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLog
     if (!images) return refuse_image(CUDA_ERROR_INVALID_IMAGE, images.error().message, logs);
     if (images->empty()) {
         return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                            "The image is a fat binary without PTX; the emulator only loads PTX.",
-                            logs);
+                            needs_ptx("a fat binary with machine code and no PTX"), logs);
     }
     texts = PtxTexts(*std::move(images));
     return CUDA_SUCCESS;
@@ -150,11 +158,12 @@ CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
     const auto* bytes = static_cast<const char*>(image);
     const auto refuse = [&](CUresult code, std::string_view what) {
         return refuse_image(
-            code, fmt::format("The image is {}; the emulator only loads PTX text.", what), logs);
+            code, fmt::format("The image is {}; the software device loads PTX.", what), logs);
     };
     // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.
     if (std::strncmp(bytes, elf_magic.data(), elf_magic.size()) == 0)
-        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin");
+        return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                            needs_ptx("a cubin, which is machine code for a GPU"), logs);
     if (bytes[0] == '\0') return refuse(CUDA_ERROR_INVALID_IMAGE, "empty");
     std::uint32_t magic = 0;
     if (std::memchr(bytes, 0, sizeof(magic)) == nullptr) std::memcpy(&magic, bytes, sizeof(magic));

@@ -149,32 +149,45 @@ void complain(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+/// A report's text; the first without a source line says how to get lines.
+std::string with_hint(const exec::FindingReport& report) {
+    if (!report.stack.empty() || driver().lines_hinted.exchange(true)) return report.text;
+    return report.text + "\n  lines: compile with --line-info (lode) or -lineinfo (nvcc, NVRTC)";
+}
+
 /// The findings of one launch. Each is logged; together they form a report of limited length. Not
 /// thread-safe.
 class Findings {
 public:
-    void add(std::string_view text) {
+    void add(const exec::FindingReport& report) {
+        std::string text = with_hint(report);
         log::write(log::Level::error, text);
-        if (++count_ > most_lines || text_.size() + text.size() > most_bytes) {
-            ++left_out_;
-            return;
-        }
-        if (!text_.empty()) text_ += '\n';
-        text_ += text;
+        texts_.emplace_back(report.number, std::move(text));
     }
-    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-    /// One line per finding, and one for findings that are only in the log.
+    void add_repeated(const exec::FindingReport& report) {
+        for (auto& [number, text] : texts_) {
+            if (number == report.number)
+                text += fmt::format("\n  count: {} times in this launch", report.count + 1);
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return texts_.empty(); }
+    /// The findings, and a line for those that are only in the log.
     [[nodiscard]] std::string text() const {
-        if (left_out_ == 0) return text_;
-        return fmt::format("{}\nThe log has {} more findings of this launch.", text_, left_out_);
+        std::string all;
+        std::size_t told = 0;
+        for (const auto& [number, text] : texts_) {
+            if (told == most_findings || all.size() + text.size() > most_bytes) break;
+            all += (told++ == 0 ? "" : "\n") + text;
+        }
+        if (told == texts_.size()) return all;
+        return fmt::format("{}\nThe log has {} more findings of this launch.", all,
+                           texts_.size() - told);
     }
 
 private:
-    static constexpr std::size_t most_lines = 32;
-    static constexpr std::size_t most_bytes = std::size_t{12} * 1024;
-    std::string text_;
-    std::size_t count_ = 0;
-    std::size_t left_out_ = 0;
+    static constexpr std::size_t most_findings = 32;
+    static constexpr std::size_t most_bytes = std::size_t{24} * 1024;
+    std::vector<std::pair<std::uint32_t, std::string>> texts_;
 };
 
 void perform(const QueuedLaunch& launch) {
@@ -193,10 +206,17 @@ void perform(const QueuedLaunch& launch) {
     options.print = print;
     options.complain = complain;
     Findings findings;
-    options.finding = [&](const exec::FindingReport& report) {
-        if (!report.benign) findings.add(report.text);
-        if (report.benign) log::write(log::Level::information, report.text);
+    const auto note = [](const exec::FindingReport& report) {
         journal::add(report.benign ? journal::Kind::benign : journal::Kind::finding, report);
+    };
+    options.finding = [&](const exec::FindingReport& report) {
+        if (!report.benign) findings.add(report);
+        if (report.benign) log::write(log::Level::information, report.text);
+        note(report);
+    };
+    options.repeated = [&](const exec::FindingReport& report) {
+        findings.add_repeated(report);
+        note(report);
     };
     options.set_condition = [](std::uint64_t handle, std::uint32_t value) {
         const auto condition = driver().graph_tables.conditions.find(handle);
@@ -212,15 +232,17 @@ void perform(const QueuedLaunch& launch) {
         if (settings.findings_fail) launch.context->fail(CUDA_ERROR_LAUNCH_FAILED);
         return;
     }
-    log::write(log::Level::error, outcome.report);
     exec::FindingReport fault = outcome.place;
-    if (fault.kind.empty()) {
-        fault.kind = outcome.fault == exec::Fault::launch_timeout ? "timeout" : "fault";
+    const bool has_place = !fault.kind.empty();
+    if (!has_place) {
+        fault.kind = "fault";
         fault.kernel = launch.kernel.name;
+        fault.text = outcome.report;
     }
-    fault.text = outcome.report;
     journal::add(journal::Kind::fault, fault);
-    log::keep_report(findings.empty() ? outcome.report : outcome.report + "\n" + findings.text());
+    const std::string text = has_place ? with_hint(fault) : fault.text;
+    log::write(log::Level::error, text);
+    log::keep_report(findings.empty() ? text : text + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {
         launch.context->fail_once(code);

@@ -38,22 +38,29 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
     const auto bounds = driver().memory.bounds(address);
     if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
-    std::string why = "the address isn't in any allocation and may be a host pointer";
+    std::string what = "isn't in any allocation";
+    std::string facts = ", which may be a host pointer";
     const Location place = driver().memory.locate(address);
+    const auto& known = place.inside ? place.inside : place.below;
+    const auto fact = [&](std::uint64_t distance, std::string_view where) {
+        facts = fmt::format(", {} {}\n  allocation: {}", bytes_text(distance), where,
+                            origin_text(*known));
+    };
     if (place.inside) {
-        const Allocation& in = *place.inside;
-        why = in.freed ? fmt::format("the address is {} into the {}, which has already been freed",
-                                     bytes_text(address - in.address), describe(in))
-                       : fmt::format("the end of the {1} is only {0} away",
-                                     bytes_text(in.end() - address), describe(in));
+        what = known->freed
+                   ? fmt::format("reaches a {}-byte allocation that has been freed", known->bytes)
+                   : fmt::format("goes {} past the end of a {}-byte allocation",
+                                 bytes_text(bytes - (known->end() - address)), known->bytes);
+        fact(address - known->address, "into it");
     } else if (place.reserved) {
-        why = "the address is in a reserved range, where no memory is mapped and accessible";
-    } else if (place.below && address - place.below->end() < near) {
-        why = fmt::format("the address is {} past the end of the {}",
-                          bytes_text(address - place.below->end()), describe(*place.below));
+        what = "is in a reserved range that has no accessible memory";
+        facts.clear();
+    } else if (known && address - known->end() < near) {
+        what = fmt::format("starts past the end of a {}-byte allocation", known->bytes);
+        fact(address - known->end(), "past the end");
     }
-    log::report(fmt::format("A copy or fill of {} at {:#x} is refused: {}.", bytes_text(bytes),
-                            address, why));
+    log::report(fmt::format("A copy or fill of {} {}\n  address: {:#x}{}", bytes_text(bytes), what,
+                            address, facts));
     return false;
 }
 

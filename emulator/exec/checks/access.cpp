@@ -32,58 +32,18 @@ std::string_view verb(Access access) noexcept {
 
 namespace {
 
-/// For example ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)".
-std::string distance(const Launch& launch, u64 address, u32 bytes) {
-    if (const auto variable = launch.module->variable_near(address)) {
-        const u64 end = variable->address + variable->bytes;
-        const std::string where =
-            address >= end ? fmt::format("{} past the end of", bytes_text(address - end))
-            : address + bytes > end
-                ? fmt::format("{} of them past the end of", address + bytes - end)
-                : fmt::format("{} into", bytes_text(address - variable->address));
-        return fmt::format(", {} the {}-byte variable {} at 0x{:x}", where, variable->bytes,
-                           variable->name, variable->address);
-    }
-    const Location where = launch.memory->locate(address);
-    if (where.inside) {
-        const Allocation& in = *where.inside;
-        if (in.freed) {
-            return fmt::format(", {} into a {}, which has been freed",
-                               bytes_text(address - in.address), describe(in));
-        }
-        if (address + bytes > in.end()) {
-            return fmt::format(", {} of them past the end of a {}", address + bytes - in.end(),
-                               describe(in));
-        }
-        return fmt::format(", {} into a {}", bytes_text(address - in.address), describe(in));
-    }
-    if (where.reserved) return ", in a reserved range where no memory is mapped and accessible";
-    const u64 past = where.below ? address - where.below->end() : ~u64{0};
-    const u64 ahead = where.above ? where.above->address - address : ~u64{0};
-    constexpr u64 near = u64{1} << 32;
-    if (past <= ahead && past < near) {
-        return fmt::format(", {} past the end of a {}", bytes_text(past), describe(*where.below));
-    }
-    if (ahead < near) {
-        return fmt::format(", {} before a {}", bytes_text(ahead), describe(*where.above));
-    }
-    if (address < 4096) return ", a null pointer";
-    return ", not in any allocation; it may be a host pointer";
-}
-
 bool global_fault(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+    const GlobalSpot spot = global_spot(*c.launch, address, bytes);
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} of global memory at 0x{:x}{}", verb(access), bytes_text(bytes),
-                      address, distance(*c.launch, address, bytes)));
+          fmt::format("{} {}{}\n{}", verb(access), bytes_text(bytes), spot.where, spot.facts));
     return false;
 }
 
-bool misaligned(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
-                std::string_view space) {
+bool misaligned(WarpContext& c, const Op* op, u32 lane, u32 bytes, Access access,
+                const std::string& facts) {
     raise(c, op, lane, Fault::misaligned_address,
-          fmt::format("{} {} of {} memory at 0x{:x}, which isn't a multiple of {}{}", verb(access),
-                      bytes_text(bytes), space, address, bytes,
-                      space == "global" ? distance(*c.launch, address, bytes) : std::string()));
+          fmt::format("{} {} at an address that isn't a multiple of {}\n{}", verb(access),
+                      bytes_text(bytes), bytes, facts));
     return false;
 }
 
@@ -116,23 +76,24 @@ bool strays(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Acce
     const auto home = c.launch->memory->find(base);
     const auto other = c.launch->memory->find(address);
     if (!home || !other || !is_apart(*home) || !is_apart(*other)) return false;
-    const std::string where =
-        address >= home->end()
-            ? fmt::format("{} past the end of", bytes_text(address - home->end()))
-            : fmt::format("{} before", bytes_text(home->address - address));
+    const bool past = address >= home->end();
+    const std::string parameter = parameter_text(*c.launch, offset);
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} of global memory at 0x{:x}, {} the {} that its {} points into, and {} "
-                      "into a {}",
-                      verb(access), bytes_text(bytes), address, where, describe(*home),
-                      parameter_text(*c.launch, offset), bytes_text(address - other->address),
-                      describe(*other)));
+          fmt::format("{} {} {} the {}-byte allocation of {}\naddress: 0x{:x}, {} {}, {} into "
+                      "another allocation\nallocation: {}, which {}, counted from 0, points into\n"
+                      "other: {}",
+                      verb(access), bytes_text(bytes), past ? "past the end of" : "before",
+                      home->bytes, parameter, address,
+                      bytes_text(past ? address - home->end() : home->address - address),
+                      past ? "past the end" : "before it", bytes_text(address - other->address),
+                      origin_text(*home), parameter, origin_text(*other)));
     return true;
 }
 
 /// Checks one address and updates the op's cached bounds.
 bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     if ((address & (bytes - 1)) != 0) {
-        return misaligned(c, op, lane, address, bytes, access, "global");
+        return misaligned(c, op, lane, bytes, access, global_spot(*c.launch, address, bytes).facts);
     }
     Bounds& cached = c.bounds[op->cache];
     if (inside(cached, address, bytes)) return true;
@@ -151,32 +112,35 @@ void note(WarpContext& c, const Op* op, bool shared, const u64* addresses, const
     if (c.race) race_lanes(c, op, shared, addresses, noted);
 }
 
+/// "offset 64 of local memory"
+std::string offset_text(u32 offset, std::string_view window) {
+    return fmt::format("offset {} of {} memory", offset, window);
+}
+
 bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
                   std::string_view window, u32 size) {
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} of {} memory at {}, past the end of its {}", verb(access),
-                      bytes_text(bytes), window, address, bytes_text(size)));
+          fmt::format("{} {} past the end of its {} of {} memory\naddress: {}", verb(access),
+                      bytes_text(bytes), bytes_text(size), window, offset_text(address, window)));
     return false;
-}
-
-/// The variable at an offset in shared memory, or the nearest one below; nullptr if there is none.
-const SharedVariable* shared_variable_near(const Launch& launch, u32 offset) {
-    const auto& all = launch.kernel->shared_variables;
-    const auto above = std::ranges::upper_bound(all, offset, {}, &SharedVariable::offset);
-    return above == all.begin() ? nullptr : &*std::prev(above);
 }
 
 /// An access to shared memory outside of the variable that its address comes from.
 bool variable_fault(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access) {
     const SharedVariable& from = c.variables[op->r[variable_operand]];
     const u32 end = from.offset + from.bytes;
-    const std::string where =
-        offset >= end           ? fmt::format("{} past the end of", bytes_text(offset - end))
-        : offset >= from.offset ? fmt::format("{} of them past the end of", offset + bytes - end)
-                                : fmt::format("{} before", bytes_text(from.offset - offset));
-    std::string text =
-        fmt::format("{} {} of shared memory at {}, {} the {}-byte variable {}", verb(access),
-                    bytes_text(bytes), offset, where, from.bytes, from.name);
+    const bool starts_inside = offset >= from.offset && offset < end;
+    const u32 past = offset + bytes - end;
+    std::string text = fmt::format(
+        "{} {} the {}-byte variable {}\naddress: {}, {} {}", verb(access),
+        starts_inside   ? fmt::format("{}, {} of them past the end of", bytes_text(bytes), past)
+        : offset >= end ? fmt::format("{} past the end of", bytes_text(bytes))
+                        : fmt::format("{} before", bytes_text(bytes)),
+        from.bytes, last_name(from.name), offset_text(offset, "shared"),
+        starts_inside   ? fmt::format("{} of them past the end of", past)
+        : offset >= end ? fmt::format("{} past the end of", bytes_text(offset - end))
+                        : fmt::format("{} before", bytes_text(from.offset - offset)),
+        from.name);
     const u32 hit = offset < end && offset >= from.offset ? end : offset;
     const SharedVariable* const other = shared_variable_near(*c.launch, hit);
     if (other != nullptr && other != &from && hit < other->offset + other->bytes)
@@ -193,7 +157,8 @@ bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
         if (u64{addresses[i]} + bytes > size) {
             fine = window_fault(c, op, i, addresses[i], bytes, access, window, size);
         } else if ((addresses[i] & (bytes - 1)) != 0) {
-            fine = misaligned(c, op, i, addresses[i], bytes, access, window);
+            fine = misaligned(c, op, i, bytes, access,
+                              "address: " + offset_text(addresses[i], window));
         }
     }
     return fine;
@@ -211,19 +176,6 @@ void note_lane(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared,
 
 }  // namespace
 
-std::string shared_place(const Launch& launch, u32 offset) {
-    std::string text = fmt::format("at offset {} of shared memory", offset);
-    const SharedVariable* const in = shared_variable_near(launch, offset);
-    if (in != nullptr && offset < in->offset + in->bytes)
-        text +=
-            fmt::format(" ({} into the variable {})", bytes_text(offset - in->offset), in->name);
-    return text;
-}
-
-std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note) {
-    return fmt::format("at 0x{:x}{}{}", address, note, distance(launch, address, bytes));
-}
-
 void note_lanes(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted) {
     alignas(32) u64 wide[lanes];
     for (u32 i = 0; i < lanes; ++i)
@@ -240,8 +192,8 @@ void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
 }
 
 std::string describe_bad_window(u64 address) {
-    return fmt::format("uses the address 0x{:x}, which isn't in any memory that it may access",
-                       address);
+    return fmt::format(
+        "uses an address that isn't in any memory that it may access\naddress: 0x{:x}", address);
 }
 
 bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes, Access access) {
@@ -275,7 +227,7 @@ bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, 
     if (u64{offset} + bytes > c.shared_bytes)
         return window_fault(c, op, lane, offset, bytes, access, "shared", c.shared_bytes);
     if ((offset & (bytes - 1)) == 0) return true;
-    return misaligned(c, op, lane, offset, bytes, access, "shared");
+    return misaligned(c, op, lane, bytes, access, "address: " + offset_text(offset, "shared"));
 }
 
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,

@@ -1,11 +1,6 @@
-// Describes places in a kernel, and reports the findings of checks that don't stop the kernel.
-#include "emulator/decode/module_parts.hpp"
-#include "emulator/exec/checks/race/cells.hpp"
-#include "emulator/exec/lanes.hpp"
+// Counts and reports the findings of checks that don't stop the kernel.
 #include "emulator/exec/scheduler.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,94 +9,73 @@ namespace lode::emulator::exec {
 
 namespace {
 
-Dim3 thread_of(const Warp& warp, u32 lane) {
-    const auto at = [&](u32 offset) {
-        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
-    };
-    return {at(tid_x), at(tid_y), at(tid_z)};
+std::string text_of(const std::vector<SourcePlace>& stack) {
+    std::string text;
+    for (const SourcePlace& place : stack)
+        text += fmt::format("{}:{}\n", place.file, place.line);
+    return text;
+}
+
+/// What findings of one cause have in common: the lines of both accesses, with the calls that
+/// inlined them, and the headline or, where the two lines may be either way round, the memory.
+std::string cause_of(const FindingReport& report, const std::string& thing) {
+    std::string here = text_of(report.stack);
+    std::string there = text_of(report.earlier);
+    if (thing.empty() || here.empty() || there.empty())
+        return report.text.substr(0, report.text.find('\n')) + "\n" + here + "\n" + there;
+    if (there < here) std::swap(here, there);
+    return fmt::format("{} {}\n{}\n{}", report.kind, thing, here, there);
 }
 
 }  // namespace
 
-EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
-    constexpr std::size_t most = 3;
-    EarlierPlace place;
-    if (site == 0) return place;
-    std::vector<std::string> texts;
-    for (const Code& code : launch.kernel->codes) {
-        for (const Op& op : code.ops) {
-            if (op.cache == 0 || site_of(op.cache) != site) continue;
-            const ptx::Instruction& at = code.instruction(&op);
-            const bool only_reads =
-                at.traits.action == ptx::Action::load || at.reading->name() == "ldmatrix";
-            const bool only_writes = at.reading->name() == "st";
-            if (wrote ? only_reads : only_writes) continue;
-            std::string text = source_place(*launch.module, code, at);
-            if (text.empty()) text = fmt::format("PTX line {}", at.line);
-            if (std::ranges::find(texts, text) != texts.end()) continue;
-            place.stack = source_stack(*launch.module, code, at);
-            texts.push_back(std::move(text));
-        }
-    }
-    if (texts.size() != 1) place.stack.clear();
-    if (texts.empty() || texts.size() > most) return place;
-    place.text = fmt::format(" at {}", fmt::join(texts, " or "));
-    return place;
-}
-
-EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op) {
-    const ptx::Instruction& at = code.instruction(op);
-    std::string text = source_place(*launch.module, code, at);
-    if (text.empty()) text = fmt::format("PTX line {}", at.line);
-    return {" at " + text, source_stack(*launch.module, code, at)};
-}
-
-std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
-                     const Frame* frame) {
-    const Dim3 thread = thread_of(warp, lane);
-    const Dim3 block = warp.block->index;
-    const ptx::Instruction& at = frame->code->instruction(op);
-    std::string text = fmt::format("thread ({},{},{}) of block ({},{},{})", thread.x, thread.y,
-                                   thread.z, block.x, block.y, block.z);
-    if (frame->depth > 0) text += fmt::format(", in {}", frame->code->function->name);
-    const std::string source = source_place(*launch.module, *frame->code, at);
-    if (!source.empty()) text += ", " + source;
-    return text + fmt::format(", PTX line {}", at.line);
-}
-
-bool is_new_finding(WarpContext& c, const Op* op, Finding kind) {
+bool is_new_finding(WarpContext& c, const Op* op, Finding kind, u64 cause) {
     Launch& launch = *c.launch;
     if (kind != Finding::benign_race) launch.findings.fetch_add(1);
     if (!launch.options->finding) return false;
+    constexpr std::size_t most_causes = std::size_t{1} << 14;
     const std::lock_guard lock(launch.mutex);
-    if (!launch.reported.emplace(op, kind).second) return false;
-    return launch.reported_of_kind[static_cast<std::size_t>(kind)]++ <
-           launch.options->most_findings;
+    const auto known = launch.seen.find({op, kind, cause});
+    if (known != launch.seen.end()) {
+        ++known->second.count;
+        return false;
+    }
+    if (launch.seen.size() >= most_causes ||
+        launch.reported_of_kind[static_cast<std::size_t>(kind)] >= launch.options->most_findings)
+        return false;
+    launch.seen[{op, kind, cause}].count = 1;
+    return true;
 }
 
 void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                    std::vector<SourcePlace> earlier) {
+                    Earlier earlier, u64 cause) {
     Launch& launch = *c.launch;
     FindingReport report = report_at(launch, *c.warp, lane, op, c.frame);
     report.kind = name_of(kind);
-    report.earlier = std::move(earlier);
+    report.earlier = std::move(earlier.stack);
     report.benign = kind == Finding::benign_race;
-    report.text = fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, what,
-                              place_of(launch, *c.warp, lane, op, c.frame));
+    describe(launch, report, what);
     const std::lock_guard lock(launch.mutex);
+    const auto number = static_cast<u32>(launch.reported.size());
+    const auto [known, is_new] = launch.numbers.emplace(cause_of(report, earlier.thing), number);
+    launch.seen[{op, kind, cause}].number = known->second;
+    if (!is_new) return;
+    ++launch.reported_of_kind[static_cast<std::size_t>(kind)];
+    report.number = number;
+    launch.reported.push_back(report);
     launch.options->finding(report);
 }
 
-FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
-                        const Frame* frame) {
-    FindingReport report;
-    report.kernel = launch.kernel->info.name;
-    report.thread = thread_of(warp, lane);
-    report.block = warp.block->index;
-    const ptx::Instruction& at = frame->code->instruction(op);
-    report.ptx_line = at.line;
-    report.stack = source_stack(*launch.module, *frame->code, at);
-    return report;
+void tell_repeated(Launch& launch) try {
+    std::vector<u64> counts(launch.reported.size());
+    for (const auto& [key, one] : launch.seen) {
+        if (one.number != FindingCount::untold) counts[one.number] += one.count;
+    }
+    for (FindingReport& report : launch.reported) {
+        report.count = counts[report.number] - 1;
+        if (report.count != 0) launch.options->repeated(report);
+    }
+} catch (...) {  // NOLINT(bugprone-empty-catch): without memory, only the counts are lost.
 }
 
 std::string_view name_of(Finding kind) noexcept {

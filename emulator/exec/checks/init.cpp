@@ -55,27 +55,43 @@ struct Marks {
     }
 };
 
+/// Tells apart what one op reads: a variable or an allocation.
+u64 thing_at(const Marks& marks, u64 address) {
+    const Launch& launch = *marks.c.launch;
+    if (marks.space == MarkSpace::local) return 0;
+    if (marks.space == MarkSpace::global) return launch.memory->bounds(address)[0];
+    const auto* const in = shared_variable_near(launch, static_cast<u32>(address));
+    return in != nullptr ? in->offset : 0;
+}
+
 [[gnu::cold]] void report_unwritten(const Marks& marks, const Op* op, u32 lane, u64 address,
                                     u32 missing, const Noted& noted) {
     WarpContext& c = marks.c;
-    if (!is_new_finding(c, op, Finding::unwritten)) return;
+    if (!is_new_finding(c, op, Finding::unwritten, thing_at(marks, address))) return;
     const std::string_view verb = noted.access == Access::atomic ? "updates" : "reads";
     const std::string size = bytes_text(noted.bytes);
-    const bool all = missing == noted.bytes;
+    const std::string part =
+        missing == noted.bytes ? std::string() : fmt::format(", {} of them unwritten", missing);
     std::string text;
     if (marks.space == MarkSpace::shared) {
-        text = fmt::format("{} {} that the block hasn't written {}", verb, size,
-                           shared_place(*c.launch, static_cast<u32>(address)));
+        const auto offset = static_cast<u32>(address);
+        text = fmt::format(
+            "{} {} of {} that the block hasn't written\naddress: {}{}\ncure: write it "
+            "before, and wait with __syncthreads() for what other threads write",
+            verb, size, shared_thing(*c.launch, offset), shared_place(*c.launch, offset), part);
     } else if (marks.space == MarkSpace::local) {
-        text = fmt::format("{} {} that the thread hasn't written at offset {} of local memory",
-                           verb, size, address);
+        text = fmt::format(
+            "{} {} of local memory that the thread hasn't written\naddress: offset {} "
+            "of local memory{}",
+            verb, size, address, part);
     } else {
-        const std::string note =
-            all ? std::string() : fmt::format(", {} of them unwritten", missing);
-        text = fmt::format("{} {} of {}global memory {}", verb, size, all ? "unwritten " : "",
-                           global_place(*c.launch, address, noted.bytes, note));
+        const GlobalSpot spot = global_spot(*c.launch, address, noted.bytes);
+        text = fmt::format(
+            "{} {} of {} that nothing has written\n{}{}\ncure: upload or fill the "
+            "memory before the launch",
+            verb, size, spot.thing, spot.facts, part);
     }
-    report_finding(c, op, lane, Finding::unwritten, text);
+    report_finding(c, op, lane, Finding::unwritten, text, {}, thing_at(marks, address));
 }
 
 /// Where in the frame the register is that a part is copied through.

@@ -10,6 +10,9 @@ namespace lode::emulator::exec {
 
 namespace {
 
+constexpr std::string_view divergence_cure =
+    "cure: move the barrier out of the branch, so that all threads of the block reach it";
+
 u32 first_lane(u32 mask) {
     return static_cast<u32>(std::countr_zero(mask));
 }
@@ -33,9 +36,9 @@ void check_members(WarpContext& c, const Op* op, const u32* members) {
         if (other == 0) return;
         const u32 k = first_lane(other);
         report_sync(c, op, i, Finding::member_masks,
-                    fmt::format("executes a warp operation with the member mask 0x{:08x}, but lane "
-                                "{} of it executes it with 0x{:08x}",
-                                members[i], k, members[k]));
+                    fmt::format("executes a warp operation with member masks that differ\nmasks: "
+                                "0x{:08x} of lane {}, 0x{:08x} of lane {}",
+                                members[i], i, members[k], k));
     });
 }
 
@@ -46,14 +49,12 @@ void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* mem
         if (((c.mask & members[i]) >> k & 1) != 0) return;
         const bool named = (members[i] >> k & 1) != 0;
         if (!named && !whole_result) return;
-        report_sync(
-            c, op, i, Finding::absent_lane,
-            named ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
-                                "0x{:08x}, but that lane {}",
-                                k, members[i], lane_state(*c.warp, k))
-                  : fmt::format("reads the value of lane {} in a shuffle whose member mask "
-                                "0x{:08x} doesn't include it",
-                                k, members[i]));
+        const std::string state =
+            named ? lane_state(*c.warp, k) + " in a shuffle" : "isn't in the shuffle's member mask";
+        report_sync(c, op, i, Finding::absent_lane,
+                    fmt::format("reads the value of a lane that {}\nlanes: lane {} reads that of "
+                                "lane {}, with the member mask 0x{:08x}",
+                                state, i, k, members[i]));
     });
 }
 
@@ -70,7 +71,7 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
     const auto whole = [room](u32 count) { return count == 0 ? room : count; };
     if (expected > room) {
         report_sync(c, op, lane, Finding::barrier_count,
-                    fmt::format("waits at barrier {} for {} threads, but the block has {}", id,
+                    fmt::format("waits at barrier {} for {} threads, but its block has {}", id,
                                 expected, c.launch->shape.block.count()));
     } else if (barrier.arrived != 0 && whole(barrier.expected) != whole(expected)) {
         const auto text = [](u32 count) {
@@ -81,8 +82,9 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
                                 text(expected), text(barrier.expected)));
     } else if (expected != 0 && barrier.arrived + threads > expected) {
         report_sync(c, op, lane, Finding::barrier_count,
-                    fmt::format("arrives at barrier {} as thread {} of {}", id,
-                                barrier.arrived + threads, expected));
+                    fmt::format("arrives at barrier {} more often than its count\ncount: it is "
+                                "thread {} of {}",
+                                id, barrier.arrived + threads, expected));
     }
     if (!op->flags.as<BarrierFlags>().aligned) return;
     for (u32 k = 0; k < warp.count; ++k) {
@@ -92,10 +94,12 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
         if (!other->flags.as<BarrierFlags>().aligned || (group.mask & ~earlier) == 0) continue;
         report_sync(
             c, op, lane, Finding::divergent_barrier,
-            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
-                        "here, but lanes 0x{:08x} wait at another ({})",
-                        c.mask, group.mask,
-                        place_of(*c.launch, warp, first_lane(group.mask), other, group.frame)));
+            fmt::format(
+                "waits at a barrier in divergent code\nlanes: 0x{:08x} of the warp are here, "
+                "0x{:08x} wait at another barrier\nother: {}\n{}",
+                c.mask, group.mask,
+                place_of(*c.launch, warp, first_lane(group.mask), other, group.frame),
+                divergence_cure));
     }
 }
 
@@ -114,9 +118,10 @@ void check_exit(WarpContext& c, u64 instructions) {
         there.frame = group.frame;
         report_sync(
             there, op, first_lane(group.mask), Finding::divergent_barrier,
-            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
-                        "here, but other lanes run on and exit",
-                        group.mask));
+            fmt::format(
+                "waits at a barrier in divergent code\nlanes: 0x{:08x} of the warp are here, "
+                "others run on and exit\n{}",
+                group.mask, divergence_cure));
     }
 }
 
@@ -127,13 +132,13 @@ void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, Mbarrier
     const bool lives = at != known.end();
     const std::string place = shared_place(*c.launch, static_cast<u32>(offset));
     const auto tell = [&](const std::string& what) {
-        report_sync(c, op, lane, Finding::mbarrier, what + " " + place);
+        report_sync(c, op, lane, Finding::mbarrier, what + "\nmbarrier: " + place);
     };
     if (use == MbarrierUse::init) {
         if (lives) tell("initialises an mbarrier that is in use");
         constexpr u32 most = (1u << 20) - 1;
         if (count == 0 || count > most)
-            tell(fmt::format("initialises an mbarrier with the count {}, which isn't from 1 to {},",
+            tell(fmt::format("initialises an mbarrier with the count {}, which isn't from 1 to {}",
                              count, most));
         known[offset] = count;
         return;
@@ -144,8 +149,10 @@ void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, Mbarrier
     }
     if (use == MbarrierUse::invalidate) known.erase(at);
     if (use == MbarrierUse::arrive && count > pending) {
-        tell(fmt::format("arrives {} times at an mbarrier that expects only {} more arrivals",
-                         count, pending));
+        tell(
+            fmt::format("arrives at an mbarrier more often than it expects\ncount: it arrives {} "
+                        "times, {} more are expected",
+                        count, pending));
     }
 }
 

@@ -114,6 +114,20 @@ TEST_CASE("compile errors: a source with a NUL is refused, not compiled in part"
     CHECK(image.error().message == "'n.cu' isn't source text: byte 23 of 31 is NUL.");
 }
 
+TEST_CASE("compile errors: a cubin and a fat binary are told from source text") {
+    const auto image = Compiler().compile(Source::text("\177ELF\2\1\1", "k.cubin"), sm(90));
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::invalid_argument);
+    CHECK(image.error().message ==
+          "'k.cubin' is a cubin or object file, compiled already. Pass the CUDA C++ that it was "
+          "made from, or PTX (lode compile --ptx).");
+    std::string fat("\x50\xed\x55\xba\1\0\x10\0", 8);  // The beginning of its header.
+    fat.resize(16);
+    const auto other = Compiler().compile(Source::text(fat, "k.fatbin"), sm(90));
+    REQUIRE_FALSE(other);
+    CHECK(contains(other.error().message, "'k.fatbin' is a fat binary, compiled already."));
+}
+
 TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing header names the cure") {
     const auto found = Compiler().info();
     REQUIRE_MESSAGE(found, found.error().describe());

@@ -66,7 +66,7 @@ std::set<std::string> run_every_row(const VariantLoader& loader, bool of_product
                     loader.load(entry.family, {.problem = problem, .forced = row.name});
                 if (!variant) {
                     CAPTURE(variant.error().message);
-                    CHECK(variant.error().message.find("The emulator doesn't run") !=
+                    CHECK(variant.error().message.find("The software device doesn't run") !=
                           std::string::npos);
                     break;
                 }

@@ -51,7 +51,7 @@ int load_every_row(const lode::Runtime& runtime, const lode::KernelFamily& famil
             const bool refused = problem.find("isn't in the cache") != std::string::npos;
             // The software device doesn't run every instruction, but it gets the code.
             const bool has_code =
-                variant || problem.find("The emulator doesn't run") != std::string::npos;
+                variant || problem.find("The software device doesn't run") != std::string::npos;
             CHECK(has_code == expect_hit);
             CHECK(refused == !expect_hit);
             if (has_code) ++loaded;

@@ -62,10 +62,11 @@ void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 by
         const EarlierPlace place = earlier_place(*c.launch, order.shared.write.site_at(k), true);
         report_finding(
             c, op, lane, Finding::proxy_fence,
-            fmt::format("lacks a fence.proxy.async: an asynchronous operation reads what "
-                        "thread {} of the block has written{}, {}",
-                        stamp_thread(write), place.text, shared_place(*c.launch, k << shift)),
-            place.stack);
+            fmt::format("lacks a fence.proxy.async after the write{}\nproxy: an asynchronous "
+                        "operation reads what thread {} of the block has written{}\naddress: {}",
+                        place.brief, stamp_thread(write), place.text,
+                        shared_place(*c.launch, k << shift)),
+            {place.stack});
         return;
     }
 }

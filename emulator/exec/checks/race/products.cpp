@@ -26,9 +26,9 @@ void report_pending(WarpContext& c, const Op* op, const ProductRegister& pending
     if (!is_new_finding(c, op, Finding::product_wait)) return;
     const EarlierPlace place = place_of_op(*c.launch, *pending.code, pending.op);
     report_finding(c, op, static_cast<u32>(std::countr_zero(c.mask)), Finding::product_wait,
-                   fmt::format("lacks a wgmma.wait_group: it {} the product{} {}", what, place.text,
-                               pending.is_result ? "computes" : "reads"),
-                   place.stack);
+                   fmt::format("{} the product{} {}, without a wgmma.wait_group\nproduct:{}", what,
+                               place.brief, pending.is_result ? "computes" : "reads", place.text),
+                   {place.stack});
 }
 
 /// The pending use of a register of the running function; nullptr if there is none.
@@ -65,15 +65,17 @@ void order_product(WarpContext& c, const Op* op) {
     const auto& plan = *static_cast<const WarpgroupProduct*>(op->table);
     const auto report_fence = [&](const std::string& what, const EarlierPlace& place) {
         if (is_new_finding(c, op, Finding::product_fence))
-            report_finding(c, op, 0, Finding::product_fence, "lacks a wgmma.fence: " + what,
-                           place.stack);
+            report_finding(c, op, 0, Finding::product_fence, "lacks a wgmma.fence " + what,
+                           {place.stack});
     };
-    if (!products.fenced) report_fence("there is none before the first product", {});
+    if (!products.fenced) report_fence("before its first product", {});
     const auto check_written = [&](const u8* row) {
         const auto at = products.written.find(row);
         if (at == products.written.end()) return;
         const EarlierPlace place = place_of_op(*c.launch, *c.frame->code, at->second);
-        report_fence("a product uses a register that was written" + place.text, place);
+        report_fence(fmt::format("after the write{} of a register of this product\nwrite:{}",
+                                 place.brief, place.text),
+                     place);
     };
     const auto group = static_cast<u32>(products.commits.size());
     each_row(c, plan.product.a.slots, [&](const u8* row) {

@@ -83,17 +83,19 @@ u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 byt
     const u32 rank = number == 0 ? c.block->rank : number - 1;
     if (rank >= cluster.count) {
         raise(c, op, lane, Fault::launch_failed,
-              fmt::format("{} {} of shared memory at {} of block {} of its cluster, which has {}",
-                          verb(access), bytes_text(bytes), offset, rank, cluster.count));
+              fmt::format("{} {} of shared memory of block {} of its cluster, which has {}\n"
+                          "address: offset {} of shared memory",
+                          verb(access), bytes_text(bytes), rank, cluster.count, offset));
         return nullptr;
     }
     if (!shared_fits(c, op, lane, offset, bytes, access)) return nullptr;
     Block& other = *cluster.blocks[rank];
     if (other.live_threads == 0 && c.launch->options->checks.memory) {
         raise(c, op, lane, Fault::launch_failed,
-              fmt::format("{} {} of shared memory at {} of block ({},{},{}), which has exited",
-                          verb(access), bytes_text(bytes), offset, other.index.x, other.index.y,
-                          other.index.z));
+              fmt::format("{} {} of shared memory of block ({},{},{}), which has exited\n"
+                          "address: offset {} of shared memory",
+                          verb(access), bytes_text(bytes), other.index.x, other.index.y,
+                          other.index.z, offset));
         return nullptr;
     }
     if (c.race && access != Access::prefetch && &other != c.block)

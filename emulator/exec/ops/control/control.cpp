@@ -89,10 +89,12 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
     // Every activation counts at least 64 bytes, so that recursion without local data also ends.
     const u64 claimed = u64{top} + u64{c.frame->depth + 1} * 64;
     if (claimed > limit) {
-        return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::hardware_stack,
-                     fmt::format("calls {} at depth {}, which needs {} bytes of stack and exceeds "
-                                 "the limit of {}",
-                                 code.function->name, c.frame->depth + 1, claimed, limit));
+        return raise(
+            c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::hardware_stack,
+            fmt::format("calls {} beyond the stack's limit of {} bytes\nstack: the call at "
+                        "depth {} needs {}\ncure: raise CU_LIMIT_STACK_SIZE",
+                        brief_name(code.function->name), limit, c.frame->depth + 1,
+                        bytes_text(claimed)));
     }
     Frame* const frame = c.worker->frames.take(code);
     frame->code = &code;
@@ -134,8 +136,9 @@ const Op* call_indirect(WarpContext& c, const Op* op) {
     const auto found = c.launch->kernel->by_function.find(static_cast<u32>(target));
     if (target >> window_shift != static_cast<u64>(Window::code) ||
         found == c.launch->kernel->by_function.end()) {
-        return raise(c, op, first, Fault::invalid_pc,
-                     fmt::format("calls the address 0x{:x}, which isn't a function", target));
+        return raise(
+            c, op, first, Fault::invalid_pc,
+            fmt::format("calls an address that isn't a function's\naddress: 0x{:x}", target));
     }
     if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
@@ -238,8 +241,7 @@ const Op* trap(WarpContext& c, const Op* op) {
 }
 const Op* multicast_access(WarpContext& c, const Op* op) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_address,
-                 "uses multimem at an address outside of multicast objects, of which this device "
-                 "has none");
+                 "uses multimem outside of multicast objects, of which this device has none");
 }
 const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);

@@ -58,8 +58,8 @@ const Op* try_cancel(WarpContext& c, const Op* op) {
             if (to >> window_shift != tag >> window_shift ||
                 barrier >> window_shift != tag >> window_shift) {
                 return raise(c, op, i, Fault::illegal_address,
-                             fmt::format("wants a response at 0x{:x} and an mbarrier at 0x{:x}, "
-                                         "which aren't both in shared memory",
+                             fmt::format("wants a response and an mbarrier outside of shared "
+                                         "memory\naddress: 0x{:x} and 0x{:x}",
                                          to, barrier));
             }
             to -= tag;

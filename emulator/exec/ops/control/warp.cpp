@@ -29,9 +29,9 @@ template <class Body>
     if ((in_own & mask) != mask) [[unlikely]] {
         const auto lane = static_cast<u32>(std::countr_zero(~in_own & mask));
         return raise(c, op, lane, Fault::illegal_instruction,
-                     fmt::format("executes a warp operation as lane {} with the member mask "
-                                 "0x{:08x}, which doesn't include that lane",
-                                 lane, members[lane]));
+                     fmt::format("executes a warp operation with a member mask that leaves its own "
+                                 "lane out\nmask: 0x{:08x} of lane {}",
+                                 members[lane], lane));
     }
     if ((named & c.warp->live & ~mask) != 0) return park(c, sync_wait, op);
     if (c.sync && differ != 0) check_members(c, op, members);

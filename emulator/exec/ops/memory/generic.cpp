@@ -15,7 +15,7 @@ namespace {
     const Dim3 shape = c.launch->shape.block;
     const u32 thread = owner - 1;
     return raise(c, op, lane, Fault::illegal_address,
-                 fmt::format("{} {} of local memory at the address of a variable of thread "
+                 fmt::format("{} {} of another thread's local memory\nowner: thread "
                              "({},{},{}); each thread has its own local memory",
                              access.stores ? "writes" : "reads",
                              bytes_text(u64{access.bytes} * access.parts), thread % shape.x,

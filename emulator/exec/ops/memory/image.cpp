@@ -149,9 +149,10 @@ const Op* surface_access(WarpContext& c, const Op* op, std::string_view verb, Ac
             const ImageLevel& level = image->levels.front();
             return raise(
                 c, op, lane, Fault::illegal_address,
-                fmt::format("{} {} at ({}, {}, {}) of a surface of {} bytes by {} by {}", verb,
-                            bytes_text(bytes), at[0], at[1], at[2],
-                            u64{level.width} * image->texel_bytes(), level.height, level.depth));
+                fmt::format(
+                    "{} {} outside of a surface of {} bytes by {} by {}\naddress: ({}, {}, {})",
+                    verb, bytes_text(bytes), u64{level.width} * image->texel_bytes(), level.height,
+                    level.depth, at[0], at[1], at[2]));
         }
         if (place.address % bytes != 0) {
             return raise(c, op, lane, Fault::misaligned_address,

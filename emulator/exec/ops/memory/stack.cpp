@@ -55,9 +55,9 @@ const Op* stack_allocate(WarpContext& c, const Op* op) {
         const u64 at = align_up(u64{base} + used[i], alignment);
         if (sizes[i] > limit || at + sizes[i] > limit) {
             return raise(c, op, i, Fault::hardware_stack,
-                         fmt::format("allocates {} bytes of stack where {} are in use, which "
-                                     "exceeds the limit of {}",
-                                     sizes[i], u64{base} + used[i], limit));
+                         fmt::format("allocates {} bytes of stack beyond the limit of "
+                                     "{}\nstack: {} bytes are in use",
+                                     sizes[i], limit, u64{base} + used[i]));
         }
         most = std::max(most, at + sizes[i]);
     }
@@ -88,8 +88,8 @@ const Op* stack_restore(WarpContext& c, const Op* op) {
         const auto i = static_cast<u32>(std::countr_zero(rest));
         if (saved[i] >= base && saved[i] <= base + used[i]) continue;
         return raise(c, op, i, Fault::hardware_stack,
-                     fmt::format("restores the stack to 0x{:x}, which this function can't have "
-                                 "saved: its part ends at 0x{:x}",
+                     fmt::format("restores the stack to an address that its function can't "
+                                 "have saved\naddress: 0x{:x}; the function's part ends at 0x{:x}",
                                  saved[i], base + used[i]));
     }
     each_lane(c.mask, [&](u32 i) { used[i] = static_cast<u32>(saved[i] - base); });

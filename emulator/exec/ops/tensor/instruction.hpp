@@ -141,7 +141,8 @@ inline std::string read_instruction(const TensorProduct& plan, u32 bits, TensorI
         to.scales_have_fraction = field(23, 1) == 0;
         if (to.scales_have_fraction && plan.kind != TensorKind::mxf4nvf4)
             return wrong("scales of a type that the instruction's kind lacks");
-        if (field(31, 1) != 0) return wrong("a depth of 96, which the emulator doesn't know");
+        if (field(31, 1) != 0)
+            return wrong("a depth of 96, which the software device doesn't know");
         return {};
     }
     constexpr Element results[] = {Element::f16, Element::f32, Element::s32, Element::b1};

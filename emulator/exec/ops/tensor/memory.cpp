@@ -23,8 +23,8 @@ TensorMemory* tensor_memory_at(WarpContext& c, const Op* op, u32 thread, Block& 
                                std::string_view verb) {
     const auto fault = [&](std::string_view why) -> TensorMemory* {
         raise(c, op, thread, Fault::illegal_address,
-              fmt::format("{} columns {} to {} of lanes {} to {} of tensor memory, {}", verb,
-                          column, column + column_count - 1, lane, lane + lane_count - 1, why));
+              fmt::format("{} tensor memory, {}\naddress: columns {} to {} of lanes {} to {}", verb,
+                          why, column, column + column_count - 1, lane, lane + lane_count - 1));
         return nullptr;
     };
     if (lane + lane_count > TensorMemory::lane_count ||
@@ -54,11 +54,10 @@ bool same_in_all_lanes(WarpContext& c, const Op* op, Slot slot, u32& value) {
     value = values[0];
     for (u32 i = 1; i < lanes; ++i) {
         if (values[i] == value) continue;
-        raise(
-            c, op, i, Fault::illegal_instruction,
-            fmt::format("gives the operand 0x{:x} to an operation on tensor memory that has 0x{:x} "
-                        "in lane 0",
-                        values[i], value));
+        raise(c, op, i, Fault::illegal_instruction,
+              fmt::format("executes an operation on tensor memory with operands that differ in the "
+                          "warp\noperands: 0x{:x}, and 0x{:x} of lane 0",
+                          values[i], value));
         return false;
     }
     return true;
@@ -174,11 +173,12 @@ const Op* relinquish_tensor_memory(WarpContext& c, const Op* op) {
 void check_tensor_memory(Launch& launch, const Block& block) {
     const TensorMemory* const memory = block.tensor_memory.get();
     if (memory == nullptr || memory->taken == 0 || !launch.options->checks.memory) return;
-    launch.fail(Fault::launch_failed,
-                fmt::format("Kernel {} ends with {} columns of tensor memory allocated, in block "
-                            "({},{},{}).",
-                            launch.kernel->info.name, memory->allocated(), block.index.x,
-                            block.index.y, block.index.z));
+    FindingReport place = report_of_kernel(launch);
+    place.kind = "fault";
+    describe(launch, place,
+             fmt::format("ends with {} columns of tensor memory allocated\nblock: ({},{},{})",
+                         memory->allocated(), block.index.x, block.index.y, block.index.z));
+    launch.fail(Fault::launch_failed, std::move(place));
 }
 
 }  // namespace lode::emulator::exec

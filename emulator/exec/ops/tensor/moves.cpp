@@ -32,7 +32,8 @@ u32* cells_of_warp(WarpContext& c, const Op* op, const TensorRegisters& move,
     if (lane < first || lane + move.rows > first + lanes) {
         raise(
             c, op, 0, Fault::illegal_address,
-            fmt::format("{} lanes {} to {} of tensor memory by warp {}, which has lanes {} to {}",
+            fmt::format("{} lanes of tensor memory that another warp has\naddress: lanes {} to {}; "
+                        "warp {} has lanes {} to {}",
                         verb, lane, lane + move.rows - 1, c.warp->index, first, first + lanes - 1));
         return nullptr;
     }
@@ -94,9 +95,9 @@ void check_loaded(WarpContext& c, const Op* op, const TensorRegisters& move,
     if (!is_new_finding(c, op, Finding::unwritten)) return;
     report_finding(
         c, op, 0, Finding::unwritten,
-        fmt::format("reads tensor memory from lane {}, column {} on, of which nothing has "
-                    "been written",
-                    base / TensorMemory::column_count, base % TensorMemory::column_count));
+        fmt::format(
+            "reads tensor memory that nothing has written\naddress: from lane {}, column {} on",
+            base / TensorMemory::column_count, base % TensorMemory::column_count));
 }
 
 }  // namespace
@@ -107,8 +108,8 @@ void check_written(WarpContext& c, const Op* op, u32 thread, const TensorMemory&
     if (!is_new_finding(c, op, Finding::unwritten)) return;
     report_finding(
         c, op, thread, Finding::unwritten,
-        fmt::format("uses lane {}, column {} of tensor memory, which nothing has written", lane,
-                    column));
+        fmt::format("uses tensor memory that nothing has written\naddress: lane {}, column {}",
+                    lane, column));
 }
 
 TensorWrite tensor_write(const WarpContext& c, const Op* op, u32 lane) {
@@ -142,12 +143,12 @@ void check_complete(WarpContext& c, const Op* op, const TensorRegisters& move,
         const EarlierPlace place = place_of_op(*c.launch, *write.code, write.op);
         report_finding(
             c, op, 0, Finding::race,
-            fmt::format("has a race: it reads what an asynchronous operation by thread {} "
-                        "of its block writes{}, which hasn't been waited for, at lane {}, "
-                        "column {} of tensor memory",
-                        write.thread, place.text, at / TensorMemory::column_count,
+            fmt::format("reads tensor memory in a race with the write{}\nrace: it reads what an "
+                        "asynchronous operation by thread {} of its block writes{}, which hasn't "
+                        "been waited for\naddress: lane {}, column {} of tensor memory",
+                        place.brief, write.thread, place.text, at / TensorMemory::column_count,
                         at % TensorMemory::column_count),
-            place.stack);
+            {place.stack});
     }
 }
 

@@ -67,7 +67,7 @@ std::string wrong_wide_column(const TensorMap& map, const Coordinates& start,
     if (quarters && is_moved && operands.halo > 1) {
         return fmt::format(
             "copies a halo of {} pixels with {}; their order in shared memory isn't certain, so "
-            "that the emulator copies at most 1",
+            "that the software device copies at most 1",
             operands.halo, mode);
     }
     return {};

@@ -321,7 +321,8 @@ const Op* tensor_product(WarpContext& c, const Op* op) {
         if (wrong.empty() && plan.zero_columns != no_slot &&
             source<u64>(c, plan.zero_columns)[i] != 0)
             wrong =
-                "multiplies with a mask of columns that are zero, which the emulator doesn't know";
+                "multiplies with a mask of columns that are zero, which the software device "
+                "doesn't know";
         if (!wrong.empty()) return raise(c, op, i, Fault::illegal_instruction, wrong);
         const auto product = std::make_unique<TensorMultiplication>(c, op, i, of);
         if (!product->run()) return leave();

@@ -28,7 +28,9 @@ std::optional<TensorMap> read_map(WarpContext& c, const Op* op, u32 lane, u64 ad
     alignas(TensorMap) u8 bytes[128];
     if ((address & 63) != 0) {
         raise(c, op, lane, Fault::misaligned_address,
-              fmt::format("uses a tensor map at 0x{:x}, which isn't a multiple of 64", address));
+              fmt::format(
+                  "uses a tensor map at an address that isn't a multiple of 64\naddress: 0x{:x}",
+                  address));
         return std::nullopt;
     }
     if (address >> window_shift == static_cast<u64>(Window::param)) {
@@ -347,9 +349,10 @@ std::string mismatch(const TensorMap& map, TensorCopyFlags flags) {
     const bool is_tile = mode == TensorMode::tile && !flags.gathers;
     const bool is_wide = mode >= TensorMode::im2col_w;
     if (is_packed(map.element) && !(loads && (is_tile || is_wide)))
-        return "of packed elements, which the emulator only loads, from tiles and wide im2col";
+        return "of packed elements, which the software device only loads, from tiles and wide "
+               "im2col";
     if (map.interleave != TensorInterleave::none && (map.axes < 3 || !is_tile))
-        return "of interleaved elements, which the emulator copies only as tiles";
+        return "of interleaved elements, which the software device copies only as tiles";
     if (map.axes != flags.axes)
         return fmt::format("of {} dimensions in an instruction for {}", map.axes, u32{flags.axes});
     if (mode != map.mode)
@@ -368,16 +371,16 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     const i64 whole = map.element == TensorElement::u4x16_align8 ? 32 : 128;
     if (is_packed(map.element) && operands.at[0] % whole != 0) {
         raise(c, op, lane, Fault::illegal_instruction,
-              fmt::format("copies a tensor's packed elements from the first coordinate {}, which "
-                          "isn't a multiple of {}",
-                          operands.at[0], whole));
+              fmt::format("copies packed elements from a coordinate that isn't a multiple of {}\n"
+                          "coordinate: the first is {}",
+                          whole, operands.at[0]));
         return false;
     }
     if (map.interleave == TensorInterleave::none && operands.at[0] * size % 16 != 0) {
         raise(c, op, lane, Fault::illegal_instruction,
-              fmt::format("copies a tensor's elements of {} from the first coordinate {}, which "
-                          "isn't a multiple of 16 bytes",
-                          bytes_text(size), operands.at[0]));
+              fmt::format("copies a tensor from a coordinate that isn't a multiple of 16 bytes\n"
+                          "coordinate: the first is {}, of elements of {}",
+                          operands.at[0], bytes_text(size)));
         return false;
     }
     const bool writes = what == TensorCopy::store || what == TensorCopy::reduce;
@@ -449,8 +452,8 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
 
         if (shared != nullptr && (at & 15) != 0) {
             return raise(c, op, i, Fault::misaligned_address,
-                         fmt::format("copies a tensor's box at the address {} in shared memory, "
-                                     "which isn't a multiple of 16",
+                         fmt::format("copies a tensor's box at an address that isn't a multiple of "
+                                     "16\naddress: {} in shared memory",
                                      static_cast<u32>(at)));
         }
         u32 bytes = 0;

@@ -62,7 +62,7 @@ TEST_CASE("ptx: a text begins with .version and .target") {
     refused(".version 8.5\n.target sm_90\n.address_size 48\n",
             "PTX line 4: The .address_size is neither 32 nor 64.");
     refused(".version 8.5\n.target sm_90\n.address_size 32\n",
-            "The emulator only runs PTX with 64-bit addresses.");
+            "The software device only runs PTX with 64-bit addresses.");
     CHECK(load_text(".version 8.5\n.target sm_90\n").status == LoadStatus::ok);
     CHECK(load_text(".version 7.0 .target sm_52, texmode_independent .address_size 64").status ==
           LoadStatus::ok);

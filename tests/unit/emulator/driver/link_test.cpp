@@ -79,7 +79,7 @@ TEST_CASE("emulator link: errors are in the caller's log, and the link goes on")
     CHECK(std::string_view(error).starts_with("'input', PTX line 1: "));
     CHECK(add_text(state, "\177ELF", CU_JIT_INPUT_CUBIN) == CUDA_ERROR_NO_BINARY_FOR_GPU);
     CHECK(std::string_view(error) ==
-          "'input' is machine code or a host object; the emulator only links PTX.");
+          "'input' is machine code or a host object; the software device only links PTX.");
     CHECK(add_text(state, link_caller) == CUDA_SUCCESS);
     void* code = nullptr;
     std::size_t size = 0;

@@ -129,7 +129,8 @@ TEST_CASE(
         CHECK(CU(cuLibraryGetKernel, 12000)(&kernel, library, "bad") == CUDA_ERROR_NOT_SUPPORTED);
         const std::string report = machine.take_report();
         CHECK(report ==
-              fmt::format("The emulator doesn't run {} (refused.cu:7, PTX line 12).", what.opcode));
+              fmt::format("The software device doesn't run {} (refused.cu:7, PTX line 12).",
+                          what.opcode));
         CHECK(contains(machine.log(), report));
         CHECK(CU(cuLibraryGetKernel, 12000)(&kernel, library, "good") == CUDA_SUCCESS);
         const Current scope;

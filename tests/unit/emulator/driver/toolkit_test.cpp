@@ -131,9 +131,9 @@ TEST_CASE("emulator toolkit: nvJitLink refuses wrong options and inputs, and say
           NVJITLINK_ERROR_UNRECOGNIZED_INPUT);
     CHECK(linker.add(made, toolkit_callee) == NVJITLINK_ERROR_PTX_COMPILE);
     CHECK(linker.log(made) ==
-          "'input' is of an unknown format; the emulator only links PTX.\n"
-          "'input' is machine code or a host object; the emulator only links PTX.\n"
-          "'input' is an archive; the emulator only links PTX.\n"
+          "'input' is of an unknown format; the software device only links PTX.\n"
+          "'input' is machine code or a host object; the software device only links PTX.\n"
+          "'input' is an archive; the software device only links PTX.\n"
           "'input' is for compute_80, which doesn't run on sm_75.\n");
     linker.destroy(made);
 }

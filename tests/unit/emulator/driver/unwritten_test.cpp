@@ -95,13 +95,14 @@ TEST_CASE(
     const CUdeviceptr memory = UnwrittenBench::allocate(100);
     const std::string report = bench.reading(memory + 8);
     CAPTURE(report);
-    CHECK(report.starts_with("Kernel load reads 1 byte of unwritten global memory at 0x"));
-    CHECK(report.find(", 8 bytes into a 100-byte device allocation at "
-                      "0x") != std::string::npos);
-    CHECK(report.find("(cuMemAlloc, driver call ") != std::string::npos);
-    CHECK(report.find("); thread (0,0,0) of block (0,0,0), reader.cu:12, PTX line") !=
+    CHECK(report.starts_with(
+        "reader.cu:12: load reads 1 byte of a 100-byte allocation that nothing has written\n"));
+    CHECK(report.find(", 8 bytes into it\n  allocation: 100 bytes of device memory at 0x") !=
           std::string::npos);
-    CHECK(bench.machine.log().find("of unwritten global memory") != std::string::npos);
+    CHECK(report.find("(cuMemAlloc, driver call ") != std::string::npos);
+    CHECK(report.find("\n  thread: (0,0,0) of block (0,0,0)") != std::string::npos);
+    CHECK(report.find("\n  code: ld.global.u8, PTX line ") != std::string::npos);
+    CHECK(bench.machine.log().find("that nothing has written") != std::string::npos);
     // The kernel continued after the finding, and its store counts as a write.
     CHECK(bench.map(bench.result, 4) == "#...");
 }

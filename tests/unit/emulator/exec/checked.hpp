@@ -5,7 +5,23 @@
 
 #include <lode/jit/compiler.hpp>
 
+#include <regex>
+#include <sstream>
+
 namespace lode::emulator::exec::testing {
+
+/// Checks that a report is "file.cu:12: kernel does what" in at most 120 characters, with facts
+/// indented below it.
+inline void check_form(std::string_view report) {
+    static const std::regex headline(R"(([^:]+:\d+|PTX line \d+): \S.* ?\S* [a-z]+s( .*[^.;,])?)");
+    std::istringstream lines{std::string(report)};
+    std::string line;
+    std::getline(lines, line);
+    CHECK_MESSAGE(std::regex_match(line, headline), line);
+    CHECK_MESSAGE(line.size() <= 120, line);
+    while (std::getline(lines, line))
+        CHECK_MESSAGE(line.starts_with("  "), line);
+}
 
 /// One kernel `k`, compiled by NVRTC with line information.
 struct Checked : Rig {
@@ -24,18 +40,22 @@ struct Checked : Rig {
                  : name == "compute_100a" ? load(image->ptx, 10, 0)
                                           : load(image->ptx, 12, 1);
         options.timeout = std::chrono::seconds(30);
-        options.finding = [this](std::string_view text) { findings.emplace_back(text); };
+        options.finding = [this](std::string_view text) {
+            check_form(text);
+            findings.emplace_back(text);
+        };
     }
     template <class... T>
     LaunchOutcome go(Dim3 grid, Dim3 block, const T&... values) {
         findings.clear();
         return run(*module, "k", grid, block, values...);
     }
-    /// The findings of one launch, one a line; the fault's report if there is one.
+    /// The findings of one launch; the fault's report if there is one.
     template <class... T>
     std::string found(Dim3 grid, Dim3 block, const T&... values) {
         const LaunchOutcome outcome = go(grid, block, values...);
         std::string text = outcome.report;
+        if (!outcome.place.kind.empty()) check_form(text);
         for (const std::string& finding : findings)
             text += finding + "\n";
         return text;

@@ -30,10 +30,11 @@ TEST_CASE("check: the report of a store past the end names kernel, line, thread 
     const auto outcome = rig.run(*module, "k", {1}, {128}, out);
     CHECK(outcome.fault == Fault::illegal_address);
     INFO(outcome.report);
-    CHECK(has(outcome.report, "Kernel k writes 4 bytes of global memory"));
-    CHECK(has(outcome.report, "0 bytes past the end of a 400-byte device allocation"));
+    CHECK(has(outcome.report, ": k writes 4 bytes past the end of a 400-byte allocation\n"));
+    CHECK(has(outcome.report, ", 0 bytes past the end\n"));
+    CHECK(has(outcome.report, "allocation: 400 bytes of device memory at 0x"));
     CHECK(has(outcome.report, "(cuMemAlloc)"));
-    CHECK(has(outcome.report, "thread (100,0,0) of block (0,0,0)"));
+    CHECK(has(outcome.report, "thread: (100,0,0) of block (0,0,0)"));
     CHECK(has(outcome.report, "planted.cu:13"));
     CHECK(has(outcome.report, "PTX line"));
 }
@@ -90,7 +91,8 @@ TEST_CASE("check: shared, local and parameter windows have bounds") {
     CHECK(rig.run(*shared, "k", {1}, {32}, 60u).fault == Fault::none);
     auto outcome = rig.run(*shared, "k", {1}, {32}, 64u);
     CHECK(outcome.fault == Fault::illegal_address);
-    CHECK(has(outcome.report, "shared memory at 64, past the end of its 64 bytes"));
+    CHECK(has(outcome.report,
+              "past the end of its 64 bytes of shared memory\n  address: offset 64 of shared"));
     const auto local = rig.load(
         ptx_kernel(".param .u64 n",
                    ".local .align 8 .b8 depot[32]; ld.param.u64 %rd1, [n];"

@@ -104,7 +104,7 @@ TEST_CASE("clusters: memory of a block that has exited, or that doesn't exist, i
     const std::uint64_t out = rig.put(std::vector<std::uint32_t>(1));
     const auto gone = run_clusters(rig, *rig.load(kernel("1", "0")), 2, {2}, 32, out);
     CHECK(gone.fault == Fault::launch_failed);
-    CHECK(has(gone, "reads 4 bytes of shared memory at 0 of block (1,0,0), which has exited"));
+    CHECK(has(gone, "reads 4 bytes of shared memory of block (1,0,0), which has exited"));
     const auto nobody = run_clusters(rig, *rig.load(kernel("2", "0")), 2, {2}, 32, out);
     CHECK(nobody.fault == Fault::launch_failed);
     CHECK(has(nobody, "of block 2 of its cluster, which has 2"));
@@ -134,7 +134,7 @@ TEST_CASE("clusters: accesses past the end of another block's memory are found")
         CAPTURE(access);
         const auto outcome = run_clusters(rig, *module(rig, access), 2, {2}, 32, out);
         CHECK(outcome.fault == Fault::illegal_address);
-        CHECK(has(outcome, "of shared memory at 8, past the end of its 8 bytes"));
+        CHECK(has(outcome, "past the end of its 8 bytes of shared memory\n  address: offset 8 of"));
     }
     const auto odd =
         run_clusters(rig, *module(rig, "ld.shared::cluster.u32 %r7, [%r6+2];"), 2, {2}, 32, out);

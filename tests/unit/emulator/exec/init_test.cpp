@@ -31,14 +31,15 @@ TEST_CASE("init: shared, global and local memory that nobody has written") {
     const std::pair<const char*, const char*> rows[] = {
         {"__shared__ unsigned s[64];\nif (threadIdx.x < 31) s[threadIdx.x] = 1;\n__syncthreads();\n"
          "a[threadIdx.x] = s[threadIdx.x];",
-         "reads 4 bytes that the block hasn't written at offset 124 of shared memory (124 bytes "
-         "into the variable k::s)"},
-        {"a[threadIdx.x] = c[threadIdx.x] + 1;", "reads 4 bytes of unwritten global memory at 0x"},
-        {"c[0] += 1;", "reads 4 bytes of unwritten global memory"},
-        {"atomicAdd(c, 1u);", "updates 4 bytes of unwritten global memory"},
+         "k reads 4 bytes of s that the block hasn't written\n  address: offset 124 of shared "
+         "memory, 124 bytes into the variable k::s\n"},
+        {"a[threadIdx.x] = c[threadIdx.x] + 1;",
+         "reads 4 bytes of a 4096-byte allocation that nothing has written\n  address: 0x"},
+        {"c[0] += 1;", "reads 4 bytes of a 4096-byte allocation that nothing has written"},
+        {"atomicAdd(c, 1u);", "updates 4 bytes of a 4096-byte allocation that nothing has written"},
         {"unsigned v[8];\nfor (int i = 0; i < n; ++i) v[(i * 3) % 8] = i;\n"
          "a[threadIdx.x] = v[(threadIdx.x + n) % 8];",
-         "that the thread hasn't written at offset"}};
+         "that the thread hasn't written\n  address: offset "}};
     for (const auto& [body, what] : rows) {
         Initialised rig(init_kernel(body));
         const auto a = rig.words(64);
@@ -65,8 +66,9 @@ TEST_CASE("init: an exchange whose result nothing uses writes only") {
     const auto b = used.words(64);
     const std::string found = used.found({1}, {1}, b, b, used.empty(4096), 5);
     INFO(found);
-    CHECK(std::count(found.begin(), found.end(), '\n') == 2);
-    CHECK(found.find("updates 4 bytes of unwritten global memory") != std::string::npos);
+    CHECK(used.findings.size() == 2);
+    CHECK(found.find("updates 4 bytes of a 4096-byte allocation that nothing has written") !=
+          std::string::npos);
 }
 
 TEST_CASE("init: padding that is only copied is no finding") {
@@ -201,7 +203,9 @@ TEST_CASE("init: unwritten bytes that a copy has passed on are found where they 
     const std::string found = rig.found({1}, {1}, a, a, c, 5);
     INFO(found);
     CHECK(rig.findings.size() == 1);
-    CHECK(found.find("reads 4 bytes of unwritten global memory at 0x") != std::string::npos);
+    CHECK(found.find(
+              "reads 4 bytes of a 4096-byte allocation that nothing has written\n  address: 0x") !=
+          std::string::npos);
     CHECK(found.find("checked.cu:6") != std::string::npos);
 }
 

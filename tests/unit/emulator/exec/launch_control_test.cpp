@@ -111,7 +111,8 @@ TEST_CASE("launch control: a response outside of shared memory is an error of th
     const std::uint64_t memory = rig.put(std::vector<std::uint32_t>(4));
     const LaunchOutcome outcome = rig.run(*module, "k", {}, {}, memory);
     CHECK(outcome.fault == Fault::illegal_address);
-    CHECK(outcome.report.find("which aren't both in shared memory") != std::string::npos);
+    CHECK(outcome.report.find("wants a response and an mbarrier outside of shared memory") !=
+          std::string::npos);
 }
 
 }  // namespace lode::emulator::exec

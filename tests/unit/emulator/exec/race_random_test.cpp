@@ -245,7 +245,7 @@ void compare(const Arrays& arrays, unsigned blocks, bool one_array, unsigned pro
             CAPTURE(order);
             INFO(found);
             // A store may leave a byte as it is by chance.
-            CHECK((found.find(" has a race: ") != std::string::npos ||
+            CHECK((found.find(" race: ") != std::string::npos ||
                    found.find(" has a benign race ") != std::string::npos) == wanted);
         }
         for (const std::uint64_t at : {kinds_at, index_at, out})

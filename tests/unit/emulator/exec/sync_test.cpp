@@ -40,20 +40,21 @@ void expect_fine(const std::string& body, Dim3 block) {
 
 TEST_CASE("sync: a shuffle from a lane that takes no part is found") {
     expect_sync("a[lane] = __shfl_sync(0xffffffffu, lane, 25);", {20},
-                "reads the value of lane 25 in a shuffle with the member mask 0xffffffff, but that "
-                "lane doesn't exist");
-    expect_sync("if (lane < 16) a[lane] = __shfl_xor_sync(0xffffu, lane, 16);", {32},
-                "reads the value of lane 16 in a shuffle whose member mask 0x0000ffff doesn't "
-                "include it");
+                "reads the value of a lane that doesn't exist in a shuffle\n  lanes: lane 9 reads "
+                "that of lane 25, with the member mask 0xffffffff");
+    expect_sync(
+        "if (lane < 16) a[lane] = __shfl_xor_sync(0xffffu, lane, 16);", {32},
+        "reads the value of a lane that isn't in the shuffle's member mask\n  lanes: lane 0 "
+        "reads that of lane 16, with the member mask 0x0000ffff");
     expect_sync("if (lane >= 24) return;\na[lane] = __shfl_down_sync(~0u, lane, 16);", {32},
-                "that lane has exited");
+                "reads the value of a lane that has exited in a shuffle");
 }
 
 TEST_CASE("sync: lanes of one operation with different masks are found") {
     expect_sync(
         "unsigned mask = lane < 16 ? 0xffffffffu : 0xffff0000u;\n"
         "a[lane] = __ballot_sync(mask, lane > 3);",
-        {32}, "but lane 16 of it executes it with 0xffff0000");
+        {32}, "masks: 0xffffffff of lane 0, 0xffff0000 of lane 16");
 }
 
 TEST_CASE("sync: a lane outside of its own mask, and lanes that never come") {
@@ -70,7 +71,7 @@ TEST_CASE("sync: barriers in divergent code are found") {
         "__syncthreads(); }\na[lane] = 3;",
         {64}, "waits at a barrier in divergent code");
     expect_sync("if (lane < 16) __syncthreads();\na[threadIdx.x] = s[threadIdx.x] + 1;", {64},
-                "waits at a barrier in divergent code: lanes 0x0000ffff of the warp are here, but "
+                "waits at a barrier in divergent code\n  lanes: 0x0000ffff of the warp are here, "
                 "other lanes run on and exit");
     expect_sync("asm volatile(\"bar.sync %0;\" ::\"r\"(lane / 16 + 1));", {32},
                 "executes one barrier instruction with several barriers");
@@ -92,17 +93,19 @@ TEST_CASE("sync: wrong counts of barriers are found") {
 TEST_CASE("sync: misuse of mbarriers is found") {
     expect_sync(
         "asm volatile(\"{.reg .b64 t; mbarrier.arrive.shared.b64 t, [%0];}\" ::\"r\"(where));", {1},
-        "uses an mbarrier that hasn't been initialised at offset");
+        "uses an mbarrier that hasn't been initialised\n  mbarrier: offset");
     const std::string init =
         "asm volatile(\"mbarrier.init.shared.b64 [%0], 2;\" ::\"r\"(where));\n";
     expect_sync(init + init, {1}, "initialises an mbarrier that is in use");
     expect_sync(
         "asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(where), \"r\"(n - 64));", {1},
         "with the count 0");
-    expect_sync(init +
-                    "asm volatile(\"{.reg .b64 t; mbarrier.arrive.shared.b64 t, [%0], 3;}\" "
-                    "::\"r\"(where));",
-                {1}, "arrives 3 times at an mbarrier that expects only 2 more");
+    expect_sync(
+        init +
+            "asm volatile(\"{.reg .b64 t; mbarrier.arrive.shared.b64 t, [%0], 3;}\" "
+            "::\"r\"(where));",
+        {1},
+        "arrives at an mbarrier more often than it expects\n  count: it arrives 3 times, 2 more");
 }
 
 TEST_CASE("sync: right programs are silent") {
@@ -143,8 +146,8 @@ TEST_CASE("standing: a time-out says where every warp is") {
     const auto has = [&](std::string_view part) {
         return outcome.report.find(part) != std::string::npos;
     };
-    CHECK(has("Kernel k runs longer than the limit of 30 ms: warp 0 (lanes 0xffffffff) runs, "));
-    CHECK(has("in _Z4spinPVj"));
+    CHECK(has(": k runs longer than the limit of 30 ms\n  warp 0 (lanes 0xffffffff) runs, "));
+    CHECK(has("in function spin"));
     CHECK(has("warp 1 (lanes 0xffffffff) waits at barrier 0 with 64 of 96 threads"));
     CHECK(has("warp 2 "));
     CHECK(has("checked.cu:4"));

@@ -316,18 +316,20 @@ TEST_CASE("tensor memory: columns are reused, and allocations wait for them") {
 TEST_CASE("tensor memory: what a kernel does wrong is named") {
     check_fault("add.u32 %t4, %t2, 508;\ntcgen05.ld.sync.aligned.32x32b.x8.b32 " +
                     register_list('r', 0, 8) + ", [%t4];\n",
-                "of tensor memory, which has 128 lanes and 512 columns", Fault::illegal_address);
-    check_fault("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%t1];\n",
-                "reads lanes 0 to 31 of tensor memory by warp 1, which has lanes 32 to 63",
-                Fault::illegal_address);
+                "tensor memory, which has 128 lanes and 512 columns", Fault::illegal_address);
+    check_fault(
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%t1];\n",
+        "reads lanes of tensor memory that another warp has\n  address: lanes 0 to 31; warp 1 "
+        "has lanes 32 to 63",
+        Fault::illegal_address);
     check_fault("mov.u32 %r1, 48;\n@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t1, %r1;\n",
                 "frees 48 columns of tensor memory at 0x0, where 512 are allocated",
                 Fault::illegal_instruction);
     check_fault(
         "@!%p2 exit;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r100], "
         "32;\n",
-        "is deadlocked: warp 0 (lanes 0xffffffff) waits for 32 columns of tensor memory, of whose "
-        "512 columns 512 are allocated",
+        "is deadlocked: it waits for 32 columns of tensor memory, of whose 512 columns 512 are "
+        "allocated\n  warp 0 (lanes 0xffffffff) waits",
         Fault::launch_timeout);
     // Other warps wait, too.
     check_fault(
