@@ -8,6 +8,7 @@
 using lode::closest;
 using lode::did_you_mean;
 using lode::edit_distance;
+using lode::first_entry;
 using lode::listed;
 using lode::shortened;
 
@@ -54,6 +55,14 @@ TEST_CASE("message text: a list ends with how many it leaves out") {
     CHECK(listed(Names(1'234'579, "k")).ends_with("k and 1,234,567 more"));
     CHECK(listed(Names(5, "k"), {.separator = "\n  ", .entries = 2}) == "k\n  k\n  3 more");
     CHECK(listed(Names(1500, std::string(6000, 'k'))).size() < 2200);
+}
+
+TEST_CASE("message text: the first entry has the indented lines below its first") {
+    CHECK(first_entry("a\n  b\n  c\nd\n  e") == "a\n  b\n  c");
+    CHECK(first_entry("a\nb") == "a");
+    CHECK(first_entry("a\n  b") == "a\n  b");
+    CHECK(first_entry("a\n") == "a");
+    CHECK(first_entry("") == "");
 }
 
 TEST_CASE("message text: the distance of long texts that differ at one place is exact") {

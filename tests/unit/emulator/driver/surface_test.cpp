@@ -88,8 +88,8 @@ TEST_CASE("emulator surface: accesses that trap name the place") {
     const Row rows[] = {
         {{16, 0, 0, 0},
          CUDA_ERROR_ILLEGAL_ADDRESS,
-         "reads 4 bytes at (16, 0, 0) of a surface of 16 bytes by 2 by 1"},
-        {{0, 2, 0, 0}, CUDA_ERROR_ILLEGAL_ADDRESS, "reads 4 bytes at (0, 2, 0)"},
+         "reads 4 bytes outside of a surface of 16 bytes by 2 by 1\n  address: (16, 0, 0)"},
+        {{0, 2, 0, 0}, CUDA_ERROR_ILLEGAL_ADDRESS, "address: (0, 2, 0)"},
         {{2, 0, 0, 0}, CUDA_ERROR_MISALIGNED_ADDRESS, "x = 2, which isn't a multiple of 4"},
     };
     for (const Row& row : rows) {

@@ -131,7 +131,7 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
                    "mov.u32 %r1, %laneid; shfl.sync.idx.b32 %r2, %r1, 0, 31, 0x0000ffff;"));
     const auto outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
     CHECK(outcome.fault == Fault::illegal_instruction);
-    CHECK(has(outcome.report, "doesn't include that lane"));
+    CHECK(has(outcome.report, "leaves its own lane out"));
 }
 
 TEST_CASE("check: endless loops around barriers, joins, calls and indexed branches are stopped") {

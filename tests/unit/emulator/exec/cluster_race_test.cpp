@@ -100,15 +100,15 @@ TEST_CASE("cluster races: a missing barrier of the cluster is found") {
     expect_cluster_race(
         "cluster.sync();\nmine[t] = t;\n__syncthreads();\na[i] = theirs[t];\n"
         "cluster.sync();",
-        "of shared memory (");
+        "of shared memory, ");
     expect_cluster_race(
         "mine[t] = 1; cluster.sync(); a[i] = theirs[t];\nmine[t] = 2;\ncluster.sync();",
-        "of shared memory (");
+        "of shared memory, ");
     expect_cluster_race("a[i] = t;\n__syncthreads();\nb[i] = a[i ^ 64];", "of block (");
     expect_cluster_race(
         "cluster.sync();\nif (t == 0) *cluster.map_shared_rank(&mine[3], 0) = rank;\n"
         "cluster.sync();\nif (t == 0) a[i] = mine[3];",
-        "of shared memory (");
+        "of shared memory, ");
 }
 
 }  // namespace lode::emulator::exec

@@ -120,7 +120,8 @@ TEST_CASE("init: padding of which no byte is written is no finding either, singl
     bytes.memory.note_write(from, 31);
     const std::string found = bytes.found({1}, {32}, bytes.empty(64), from, 5);
     INFO(found);
-    CHECK(found.find("reads 1 byte of unwritten global memory") != std::string::npos);
+    CHECK(found.find("reads 1 byte of a 64-byte allocation that nothing has written") !=
+          std::string::npos);
 }
 
 TEST_CASE("init: structures with padding may be copied in every way") {
@@ -204,7 +205,7 @@ TEST_CASE("init: unwritten bytes that a copy has passed on are found where they 
     INFO(found);
     CHECK(rig.findings.size() == 1);
     CHECK(found.find(
-              "reads 4 bytes of a 4096-byte allocation that nothing has written\n  address: 0x") !=
+              "reads 4 bytes of a 64-byte allocation that nothing has written\n  address: 0x") !=
           std::string::npos);
     CHECK(found.find("checked.cu:6") != std::string::npos);
 }

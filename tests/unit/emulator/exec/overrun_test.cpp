@@ -128,7 +128,7 @@ TEST_CASE("overrun: a launch with other parameters has other bounds") {
         static_cast<int>((static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a)) / 4);
     CHECK(rig.found({1}, {1}, a, 0) == "");
     CHECK(rig.found({1}, {1}, b, 0) == "");
-    CHECK(names(rig.found({1}, {1}, b, -words), "parameter 0 points into"));
+    CHECK(names(rig.found({1}, {1}, b, -words), "allocation of parameter 0"));
     CHECK(rig.found({1}, {1}, b, 63) == "");
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("overrun: an address in another thread's local memory is found") {
     CHECK(run("(threadIdx.x + 64 * n) % 64") == "");
     const std::string report = run("threadIdx.x ^ 1");
     INFO(report);
-    CHECK(names(report, "reads 4 bytes of local memory at the address of a variable of thread ("));
+    CHECK(names(report, "k reads 4 bytes of another thread's local memory\n  owner: thread ("));
 }
 
 }  // namespace lode::emulator::exec

@@ -58,7 +58,7 @@ TEST_CASE("sync: lanes of one operation with different masks are found") {
 }
 
 TEST_CASE("sync: a lane outside of its own mask, and lanes that never come") {
-    expect_sync("a[lane] = __any_sync(0xffffu, lane);", {32}, "doesn't include that lane");
+    expect_sync("a[lane] = __any_sync(0xffffu, lane);", {32}, "leaves its own lane out");
     expect_sync("if (lane < 8) { __syncwarp(0xffff); a[lane] = 1; } else __syncwarp(0xff00u);",
                 {32}, "");
     expect_sync("if (lane == 0) __syncwarp(3u); else if (lane == 1) __syncthreads();", {64},
