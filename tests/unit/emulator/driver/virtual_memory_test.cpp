@@ -156,11 +156,10 @@ TEST_CASE("emulator virtual memory: reserved addresses without accessible memory
         const Current scope;
         range = reserve_range(chunk_bytes);
         CHECK(write_words(range, 1) == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("in a reserved range, where no memory is mapped") !=
+        CHECK(machine.take_report().find("is in a reserved range that has no accessible memory") !=
               std::string::npos);
         CHECK(store_by_kernel(range, 1) == CUDA_ERROR_ILLEGAL_ADDRESS);
-        CHECK(machine.take_report().find(
-                  "in a reserved range where no memory is mapped and accessible") !=
+        CHECK(machine.take_report().find("of a reserved range that has no accessible memory") !=
               std::string::npos);
     }
     SUBCASE("the mapping has no access") {
@@ -184,7 +183,7 @@ TEST_CASE("emulator virtual memory: reserved addresses without accessible memory
         range = reserve_range(chunk_bytes);
         CHECK(free_range(range, chunk_bytes) == CUDA_SUCCESS);
         CHECK(write_words(range, 1) == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("which has already been freed") != std::string::npos);
+        CHECK(machine.take_report().find("that has been freed") != std::string::npos);
     }
 }
 
