@@ -40,7 +40,7 @@ void expect_fine(const std::string& body, Dim3 block) {
 
 TEST_CASE("sync: a shuffle from a lane that takes no part is found") {
     expect_sync("a[lane] = __shfl_sync(0xffffffffu, lane, 25);", {20},
-                "reads the value of a lane that doesn't exist in a shuffle\n  lanes: lane 9 reads "
+                "reads the value of a lane that doesn't exist in a shuffle\n  lanes: lane 0 reads "
                 "that of lane 25, with the member mask 0xffffffff");
     expect_sync(
         "if (lane < 16) a[lane] = __shfl_xor_sync(0xffffu, lane, 16);", {32},
@@ -72,7 +72,7 @@ TEST_CASE("sync: barriers in divergent code are found") {
         {64}, "waits at a barrier in divergent code");
     expect_sync("if (lane < 16) __syncthreads();\na[threadIdx.x] = s[threadIdx.x] + 1;", {64},
                 "waits at a barrier in divergent code\n  lanes: 0x0000ffff of the warp are here, "
-                "other lanes run on and exit");
+                "others run on and exit");
     expect_sync("asm volatile(\"bar.sync %0;\" ::\"r\"(lane / 16 + 1));", {32},
                 "executes one barrier instruction with several barriers");
 }
@@ -81,7 +81,7 @@ TEST_CASE("sync: wrong counts of barriers are found") {
     expect_sync("asm volatile(\"bar.sync 1, %0;\" ::\"r\"(n - 24));", {64},
                 "isn't a positive multiple of 32");
     expect_sync("asm volatile(\"bar.sync 1, 128;\");", {64},
-                "for 128 threads, but the block has 64");
+                "for 128 threads, but its block has 64");
     expect_sync(
         "if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\");\n"
         "else asm volatile(\"bar.sync 1, 96;\");",
