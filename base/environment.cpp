@@ -185,7 +185,9 @@ Result<std::optional<std::string>> environment_word(std::string_view name) {
     if (!value) return value;
     const std::vector<std::string> words = list_of(row->allowed);
     if (std::ranges::count(words, *value) == 0)
-        return wrong(name, *value, fmt::format("one of {}", row->allowed), words);
+        return wrong(name, *value,
+                     words.size() == 1 ? words.front() : fmt::format("one of {}", row->allowed),
+                     words);
     return value;
 }
 

@@ -288,7 +288,8 @@ TEST_CASE("executor memory: an exception while a kernel runs fails only that lau
         rig.options.finding = [](std::string_view) { throw std::runtime_error("sink"); };
         const auto broken = rig.run(*module, "k", {64}, {32});
         CHECK(broken.fault == Fault::launch_failed);
-        CHECK(broken.report.find("by an exception in the emulator: sink.") != std::string::npos);
+        CHECK(broken.report.find("by an exception in the software device: sink.") !=
+              std::string::npos);
         rig.options.finding = [](std::string_view) { throw 7; };
         CHECK(rig.run(*module, "k", {64}, {32}).fault == Fault::launch_failed);
         rig.options.finding = nullptr;

@@ -183,7 +183,7 @@ TEST_CASE(
     CHECK(uncertain.fault == Fault::illegal_instruction);
     CHECK(fails_with(uncertain,
                      "copies a halo of 2 pixels with im2col::w::128; their order in shared "
-                     "memory isn't certain, so that the emulator copies at most 1"));
+                     "memory isn't certain, so that the software device copies at most 1"));
 }
 
 TEST_CASE("wide pixels: prefetches read the tensor and nothing else") {
@@ -331,7 +331,7 @@ TEST_CASE("wide pixels: what the documents exclude is an error of the kernel") {
     CHECK(fails_with(tiles, "uses a tensor map for im2col::w in an instruction for tiles"));
     Copy slices = copy;
     slices.map.interleave = TensorInterleave::bytes_16;
-    refused(slices, "of interleaved elements, which the emulator copies only as tiles");
+    refused(slices, "of interleaved elements, which the software device copies only as tiles");
 }
 
 }  // namespace lode::emulator::exec::testing::wide
