@@ -88,6 +88,17 @@ bool is_emulator_wanted(const DriverSearch& search) {
     return search.emulator || environment("LODE_DRIVER") == detail::emulator_word;
 }
 
+/// For a LODE_DRIVER that can't be opened: whether it is misspelt.
+Status check_driver_word() {
+    const std::string words[] = {std::string(detail::emulator_word)};
+    const auto value = environment("LODE_DRIVER").value_or("");
+    const auto meant = closest(value, words);
+    if (meant.empty()) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("LODE_DRIVER is '{}'; it must be a driver's library, or {}.{}", value,
+                            meant, did_you_mean(meant)));
+}
+
 std::vector<LibraryPlace> places_of(const DriverSearch& search) {
     if (!search.library.empty()) return {{"asked for", search.library}};
     if (is_emulator_wanted(search)) return detail::emulator_places();
@@ -182,6 +193,7 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
                         "or to the folder that holds it. Places tried:\n{}",
                         found.describe()));
     }
+    if (!found.library && search.library.empty()) LODE_TRY(check_driver_word());
     if (!found.library) {
         return fail(Errc::driver_missing,
                     fmt::format("No CUDA driver library can be opened. Install NVIDIA's driver, "

@@ -1,5 +1,7 @@
 #include "emulator/devices/profiles.hpp"
 
+#include "base/message_text.hpp"
+#include "base/suggested_arch.hpp"
 #include "base/try.hpp"
 #include "emulator/devices/words.hpp"
 
@@ -27,10 +29,13 @@ Result<const Profile*> parse_device(std::string_view entry) {
     std::vector<std::string> known;
     for (const Profile& row : table)
         known.push_back(Arch(row.cc).to_string());
+    // "sm90" and "9.0", else what is nearest.
+    std::string meant = suggested_arch(entry);
+    if (std::ranges::count(known, meant) == 0) meant = closest(entry, known);
     return fail(Errc::invalid_argument,
-                fmt::format("LODE_EMULATOR_DEVICES contains \"{}\"; the possible values are {} and "
-                            "none.",
-                            entry, fmt::join(known, ", ")));
+                fmt::format("LODE_EMULATOR_DEVICES contains '{}'; the possible values are {} and "
+                            "none.{}",
+                            entry, fmt::join(known, ", "), did_you_mean(meant)));
 }
 
 }  // namespace
@@ -53,6 +58,9 @@ Result<std::vector<const Profile*>> parse_devices(std::string_view text) {
     std::vector<const Profile*> devices;
     if (words.size() == 1 && words.front() == "none") return devices;
     for (const std::string_view word : words) {
+        if (word == "none")
+            return fail(Errc::invalid_argument,
+                        "LODE_EMULATOR_DEVICES contains 'none' beside other devices.");
         LODE_TRY_ASSIGN(const Profile* profile, parse_device(word));
         devices.push_back(profile);
     }

@@ -9,7 +9,6 @@
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -28,14 +27,10 @@ std::atomic<std::uint64_t> generation{0};
 std::mutex instance_mutex;
 
 /// nullopt, with a report, if the text isn't a number.
-std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_t fallback) {
-    const auto text = environment(variable);
-    if (!text) return fallback;
-    std::uint64_t value = 0;
-    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (code == std::errc() && end == text->data() + text->size()) return value;
-    log::report(
-        fmt::format("{} is \"{}\"; it must be a whole number, 0 or more.", variable, *text));
+std::optional<std::uint64_t> read_number(std::string_view variable) {
+    const auto number = environment_number(variable, 0);
+    if (number) return number->value_or(0);
+    log::report(number.error().message);
     return std::nullopt;
 }
 
@@ -59,7 +54,7 @@ std::optional<exec::Checks> read_checks() {
         } else if (word != "none") {
             static const std::string known[] = {"memory", "race", "init", "sync", "all", "none"};
             log::report(
-                fmt::format("LODE_EMULATOR_CHECK contains \"{}\"; the possible values are memory, "
+                fmt::format("LODE_EMULATOR_CHECK contains '{}'; the possible values are memory, "
                             "race, init, sync, all and none.{}",
                             word, did_you_mean(closest(word, known))));
             return std::nullopt;
@@ -97,9 +92,9 @@ CUresult Driver::initialise() {
         return CUDA_ERROR_SYSTEM_NOT_READY;
     }
     const auto checks = read_checks();
-    const auto seed = read_number("LODE_EMULATOR_SEED", 0);
-    const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
-    const auto timeout = read_number("LODE_EMULATOR_TIMEOUT", 0);
+    const auto seed = read_number("LODE_EMULATOR_SEED");
+    const auto workers = read_number("LODE_EMULATOR_WORKERS");
+    const auto timeout = read_number("LODE_EMULATOR_TIMEOUT");
     const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
     const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The log also reads it.
     if (!checks || !seed || !workers || !timeout || !findings || !log_place)

@@ -129,13 +129,14 @@ class Command:
 
     @cache
     def options(self, *words):
-        rows = re.findall(r"^ +(-\S+)", self.help(*words), re.MULTILINE)
-        return {name.split("=")[0] for row in rows for name in row.split(",")}
+        rows = re.findall(r"^  (-\S+(?: --\S+)?)", self.help(*words), re.MULTILINE)
+        return {name for row in rows for name in re.findall(r"--?[a-zA-Z][\w-]*", row)}
 
     @cache
     def subcommands(self, *words):
-        below = self.help(*words).partition("\nSubcommands:\n")[2]
-        return set(re.findall(r"^  ([a-z]+) ", below, re.MULTILINE))
+        below = self.help(*words).partition(" COMMAND\n")[2]
+        rows = re.split(r"^(?:Options|Common options)", below, maxsplit=1, flags=re.MULTILINE)[0]
+        return set(re.findall(r"^  ([a-z]+) ", rows, re.MULTILINE))
 
     def faults(self, rest):
         """What doesn't exist of a use of the command; `rest` is what follows `lode`."""

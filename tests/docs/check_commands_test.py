@@ -8,9 +8,9 @@ from check_commands import Command, Page, agrees
 
 STAND_IN = """#!/bin/bash
 case "$*" in
-    --help) printf '%s\\n' '  -V,--version' '' Subcommands: '  show  it' '  cache  it' ;;
-    "cache --help") printf '%s\\n' '  --json' '' Subcommands: '  clear  it' ;;
-    *--help) printf '%s\\n' '  -o,--output DIR=.' '  --all' ;;
+    --help) printf '%s\\n' 'Usage: lode COMMAND' '' 'Some:' '  show  it' '  cache  it' '' 'Common options:' '  -V, --version' ;;
+    "cache --help") printf '%s\\n' 'Usage: lode cache COMMAND' '' 'Commands:' '  clear  it' '' 'Options:' '  --json[=FILE]' ;;
+    *--help) printf '%s\\n' '  -o, --output DIR' '  --all' ;;
     "show fail") echo "it fails"; exit 1 ;;
     show*) cat -- "${@:2}" && echo "in 24 ms, $LODE_DRIVER" ;;
 esac

@@ -54,7 +54,7 @@ TEST_CASE("lode bench: the figures and the page are written") {
     const Benches benches;
     const auto json = benches.path("figures.json").string();
     const auto page = benches.path("page.html").string();
-    const auto outcome = benches.bench({"--json", json, "--html", page, "--short", "cache"});
+    const auto outcome = benches.bench({"--json=" + json, "--html", page, "--short", "cache"});
     REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(outcome.complains("[ 1/1] cache"));
     const auto run = nlohmann::json::parse(lode::read_text(json).value());

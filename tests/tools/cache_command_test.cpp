@@ -199,10 +199,10 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
     CHECK(before.exit_code == 1);
     CHECK(before.complains("wouldn't be used"));
     const auto none = project.run({"cache", "sign"});
-    CHECK(none.exit_code == 1);
+    CHECK(none.exit_code == 2);
     CHECK(none.complains("LODE_CACHE_SIGN_WITH"));
     const auto wrong = project.run({"cache", "sign", "--key", at("key.pub")});
-    CHECK(wrong.exit_code == 1);
+    CHECK(wrong.exit_code == 2);
     CHECK_MESSAGE(wrong.complains("is a public key"), wrong.err);
 
     const auto signed_now = project.run({"cache", "sign", "--key", at("key"), "--json"}).json();
@@ -217,7 +217,7 @@ TEST_CASE("lode cache: keygen, sign and verify --trust") {
     // Another key isn't trusted, a secret key isn't one that clients hold.
     CHECK(project.run({"cache", "verify", "--trust", "--keys", at("other.pub")}).exit_code == 1);
     const auto secret = project.run({"cache", "verify", "--trust", "--keys", at("key")});
-    CHECK(secret.exit_code == 1);
+    CHECK(secret.exit_code == 2);
     CHECK(secret.complains("private key"));
 
     // A revoked key is refused, whatever else trusts it.

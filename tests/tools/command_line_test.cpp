@@ -139,3 +139,16 @@ TEST_CASE("command line: numbers that are negative, too large or none are named,
         CHECK_MESSAGE(outcome.complains(complaint), outcome.err);
     }
 }
+
+TEST_CASE("command line: --json=FILE writes the object beside the text") {
+    const auto folder = make_scratch();
+    const auto file = folder.path() / "answer.json";
+    const auto outcome = lode::test::lode({"--json=" + file.string(), "cache", "stats"}, no_driver);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.says("Cache"));
+    CHECK(nlohmann::json::parse(lode::read_text(file).value())["command"] == "cache");
+    const auto failed = lode::test::lode({"info", "/nonexistent/x", "--json=" + file.string()});
+    CHECK(failed.exit_code == 1);
+    CHECK(failed.out.empty());
+    CHECK(nlohmann::json::parse(lode::read_text(file).value())["error"]["code"] == "not_found");
+}

@@ -63,7 +63,7 @@ TEST_CASE("messages: wrong inputs are explained in the words of the command line
         {{"compile", cu, "--arch", at, "--flag=-cudadevrt=none"}, 2, "`lode link --device-"},
         {{"compile", cu, "--arch", at, "--flag=-fatbin"}, 2, "only applications can write"},
         {{"compile", cu, "--arch", at, "--flag=-default-stream=null"}, 2, "names its stream"},
-        {{"compile", cu, "--arch", at, "--flag=--extended-lamda"}, 1, "mean '--extended-lambda'?"},
+        {{"compile", cu, "--arch", at, "--flag=--extended-lamda"}, 2, "mean '--extended-lambda'?"},
         {{"compile", cu, "--arch", at, "-D", "SQ(x=x"}, 2, "between one pair of parentheses"},
         {{"compile", cu, "--arch", at, "-I", "/nonexistent"}, 1, "Include folder '/nonexistent'"},
         {{"compile", cu, "--arch", at, "--name", "nothing"}, 1, "nothing"},
@@ -79,7 +79,7 @@ TEST_CASE("messages: wrong inputs are explained in the words of the command line
         {{"run", cu, "saxpy", "--grid", "1", "--", "f33[2]"}, 2, "isn't an element type"},
         {{"variants", "reduce", "--cc", "sm_80"}, 2, "Did you mean '8.0'?"},
         {{"cache", "why", cu, "--arch", "sm80"}, 2, "Did you mean 'sm_80'?"},
-        {{"warm", manifest}, 1, "'sm_80' may be meant"},
+        {{"warm", manifest}, 2, "'sm_80' may be meant"},
         {{"warm", manifest, "--arch", "sm80"}, 2, "Did you mean 'sm_80'?"},
 #ifdef LODE_EMULATE_CLIENT
         {{"run", cu, "saxpy", "--grid", "1", "--block", "4096", "--", "1f", "f32[4]", "f32[4]",

@@ -122,7 +122,8 @@ TEST_CASE("documentation: the example of lode doctor has the keys that it prints
 TEST_CASE("documentation: the example of lode emulate has the keys that it writes") {
     const auto scratch = make_scratch();
     const auto file = (scratch.path() / "report.json").string();
-    CHECK(lode::test::lode({"emulate", "--json", file, "--", LODE_EMULATE_CLIENT}).exit_code == 0);
+    CHECK(lode::test::lode({"emulate", "--json=" + file, "--", LODE_EMULATE_CLIENT}).exit_code ==
+          0);
     CHECK(keys_of(documented("emulate", true)) ==
           keys_of(Json::parse(lode::read_text(file).value())));
 }

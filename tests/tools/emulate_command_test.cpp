@@ -117,7 +117,7 @@ TEST_CASE("emulate: findings of processes below the program are collected and fa
     const auto script = "(" + bench.run("neighbours") + " >/dev/null 2>&1; " +
                         bench.run("outside") + " >/dev/null 2>&1; " + bench.run("right") +
                         ") >/dev/null; exit 0";
-    const auto outcome = bench.shell(script, {"--check", "memory,race", "--json", bench.json});
+    const auto outcome = bench.shell(script, {"--check", "memory,race", "--json=" + bench.json});
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("lode: 2 findings in 3 processes:\n"));
     CHECK(outcome.complains("kernels.cu:5: neighbours reads values in a race with the write at "));
@@ -153,21 +153,46 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
     CHECK_MESSAGE(devices.complains("sm_91"), devices.err);
     const auto checks = bench.emulate({"--check", "everything", "--", "true"});
     CHECK(checks.exit_code == 2);
-    CHECK_MESSAGE(checks.complains("--check contains \"everything\""), checks.err);
+    CHECK_MESSAGE(checks.complains("--check contains 'everything'"), checks.err);
     CHECK(bench.emulate({}).exit_code == 2);
-    const auto no_file = bench.emulate({"--json"});
-    CHECK(no_file.exit_code == 2);
-    CHECK(no_file.out.empty());
-    const auto no_folder = bench.emulate({"--json", "/nonexistent/report", "--", "true"});
-    CHECK(no_folder.exit_code == 1);
-    CHECK(no_folder.complains("/nonexistent/"));
+    const auto no_program = bench.emulate({"--json"});
+    CHECK(no_program.exit_code == 2);
+    CHECK(no_program.json()["error"]["code"] == "bad_usage");
     CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: a program that doesn't use the software device fails the command") {
+    const EmulateBench bench;
+    const auto unused = bench.shell("echo out");
+    CHECK(unused.exit_code == 1);
+    CHECK(unused.out == "out\n");
+    CHECK(unused.complains("lode: No process has used the software device.\n"));
+    CHECK(unused.complains("--allow-unused"));
+    CHECK(bench.shell("exit 7").exit_code == 7);
+    const auto allowed = bench.shell("echo out", {"--allow-unused"});
+    CHECK(allowed.exit_code == 0);
+    CHECK(allowed.complains("lode: No process has used the software device.\n"));
+    CHECK_FALSE(allowed.complains("--allow-unused"));
+}
+
+TEST_CASE("emulate: with --json stdout is one object, and with a file it is the program's") {
+    const EmulateBench bench;
+    const auto printed = bench.shell("echo out", {"--allow-unused", "--json"});
+    CHECK(printed.exit_code == 0);
+    CHECK(printed.complains("\nout\n"));
+    CHECK(printed.json()["command"] == "emulate");
+    CHECK(printed.json()["ok"] == true);
+    const auto written = bench.shell("echo out", {"--json=" + bench.json});
+    CHECK(written.exit_code == 1);
+    CHECK(written.out == "out\n");
+    CHECK(bench.report()["ok"] == false);
+    CHECK(bench.report()["exit_code"] == 1);
 }
 
 TEST_CASE("emulate: a program with NVIDIA's runtime library fails with one sentence") {
     const EmulateBench bench;
     const auto outcome = bench.emulate(
-        {"--json", bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", "as the runtime"});
+        {"--json=" + bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", "as the runtime"});
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("lode: 1 process can't use the software device:\n"));
     CHECK(outcome.complains("--cudart shared"));
@@ -188,7 +213,7 @@ TEST_CASE("emulate: temporary folders that a library path can't name, relative o
         const auto path = bench.folder.path() / name;
         fs::create_directory(path);
         const auto outcome = in(path.string(), "echo runs");
-        CHECK(outcome.exit_code == 1);
+        CHECK(outcome.exit_code == 2);
         CHECK(outcome.out.empty());
         CHECK(outcome.complains(path.string()));
         CHECK(outcome.complains("Set TMPDIR to another folder."));

@@ -95,6 +95,6 @@ TEST_CASE("emulation report: a long list is cut in the text only") {
     for (int i = 0; i < 60; ++i)
         journal += event_line("finding", 1, "f" + std::to_string(i));
     const auto report = EmulationReport::read(journal);
-    CHECK(report.text().find("  and 10 more; --json FILE lists all.\n") != std::string::npos);
+    CHECK(report.text().find("  and 10 more; --json=FILE lists all.\n") != std::string::npos);
     CHECK(report.json()["findings"].size() == 60);
 }

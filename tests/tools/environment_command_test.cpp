@@ -43,7 +43,7 @@ TEST_CASE("lode environment: a variable's wrong value is an error of every comma
             CAPTURE(row.name);
             const auto outcome = lode::test::lode(
                 line, {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}, {row.name, row.value}});
-            CHECK(outcome.exit_code == 1);
+            CHECK(outcome.exit_code == 2);
             CHECK_MESSAGE(outcome.err.starts_with("lode: " + std::string(row.name) + " is '" +
                                                   row.value + "'; it must be " + row.allowed + "."),
                           outcome.err);
@@ -74,7 +74,7 @@ TEST_CASE(
                       unknown.err);
         CHECK(unknown.complains("while reading LODE_FORCE_VARIANT"));
         const auto malformed = with("reduce");
-        CHECK(malformed.exit_code == 1);
+        CHECK(malformed.exit_code == 2);
         CHECK_MESSAGE(malformed.complains("'reduce' doesn't name a kernel variant"), malformed.err);
     }
 }

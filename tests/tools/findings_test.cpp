@@ -145,7 +145,7 @@ TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that succ
     const auto json = outcome.json();
     CHECK(json["ok"] == true);
     CHECK(json["findings"].size() == 1);
-    CHECK(bench.run("neighbours", "race", "loud").exit_code == 1);
+    CHECK(bench.run("neighbours", "race", "loud").exit_code == 2);
 }
 
 TEST_CASE("run: a memory error is a finding, too, and a correct kernel has none") {

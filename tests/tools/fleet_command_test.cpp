@@ -125,7 +125,7 @@ TEST_CASE("fleet command: warm --from-remote fetches what another machine's warm
 TEST_CASE("fleet command: warm --from-remote needs a remote cache, and excludes other modes") {
     const Fleet fleet("");
     const auto none = fleet.on("one", {"warm", "--from-remote", fleet.path("app.json")});
-    CHECK(none.exit_code == 1);
+    CHECK(none.exit_code == 2);
     CHECK(none.complains("LODE_CACHE_REMOTE"));
     const auto both = fleet.on("one", {"warm", "--from-remote", "--check", fleet.path("app.json")});
     CHECK(both.exit_code != 0);

@@ -2,6 +2,9 @@
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
+#include <sstream>
+#include <string>
+
 #include <doctest/doctest.h>
 
 namespace {
@@ -18,6 +21,27 @@ TEST_CASE("lode info: works without a driver and says why there is none") {
     CHECK(outcome.says("/nonexistent/libcuda.so.1"));
     CHECK(outcome.says("Compiler\n  version"));
     CHECK(outcome.says("LODE_DRIVER"));
+}
+
+TEST_CASE("lode info: the default is short, and --all adds the rest") {
+    const Environment environment = {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER},
+                                     {"LODE_CACHE_PACKS", "a.pack"},
+                                     {"CUDA_VISIBLE_DEVICES", ""},
+                                     {"LODE_JIT", ""}};
+    const auto brief = lode::test::lode({"info"}, environment);
+    CHECK(brief.exit_code == 0);
+    CHECK(brief.says("  LODE_CACHE_PACKS "));
+    CHECK(brief.says("  a.pack\n"));
+    CHECK(brief.says("\nDevice 0\n"));
+    std::istringstream lines(brief.out);
+    for (std::string line; std::getline(lines, line);)
+        if (line.find('/') == std::string::npos) CHECK_MESSAGE(line.size() <= 80, line);
+    const auto whole = lode::test::lode({"info", "--all"}, environment);
+    for (const char* rest : {"not set", "LODE_JIT", "\n  searched ", "Attributes of device 0"}) {
+        CAPTURE(rest);
+        CHECK_FALSE(brief.says(rest));
+        CHECK(whole.says(rest));
+    }
 }
 
 TEST_CASE("lode info: JSON has the documented keys, without a driver") {

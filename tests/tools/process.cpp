@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,11 +118,13 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
 }
 
 std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
-                        int stream) {
+                        int stream, unsigned short columns) {
     const int ours = ::posix_openpt(O_RDWR | O_NOCTTY);
     REQUIRE(ours >= 0);
     REQUIRE(::grantpt(ours) == 0);
     REQUIRE(::unlockpt(ours) == 0);
+    const winsize size{.ws_row = 0, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    REQUIRE(::ioctl(ours, TIOCSWINSZ, &size) == 0);
     const std::string name = ::ptsname(ours);
     std::string command = command_path().string();
     std::vector<char*> values{command.data()};

@@ -76,8 +76,8 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
              Streams streams = {});
 
 /// Runs `lode` with a terminal as stdout or stderr and the other on /dev/null, and returns what it
-/// writes to the terminal.
+/// writes to the terminal. Without `columns`, the terminal doesn't tell its width.
 std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
-                        int stream = 2);
+                        int stream = 2, unsigned short columns = 0);
 
 }  // namespace lode::test

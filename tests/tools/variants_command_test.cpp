@@ -155,7 +155,7 @@ TEST_CASE("lode variants: the error for an unusable forced row gives the rows or
     // A value that can't be parsed concerns no particular row or device.
     machine.set("LODE_FORCE_VARIANT", "shuffle");
     const auto unreadable = machine.variants({"reduce"});
-    CHECK(unreadable.exit_code == 1);
+    CHECK(unreadable.exit_code == 2);
     CHECK(unreadable.complains("write family:row"));
     CHECK(unreadable.complains("while reading LODE_FORCE_VARIANT"));
 }

@@ -4,6 +4,7 @@
 #include "tools/lode/child_process.hpp"
 #include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/output.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -61,7 +62,7 @@ Result<std::vector<std::string>> call_of(const BenchCommand& values) {
         call.emplace_back(option);
         call.push_back(value);
     };
-    add("--json", values.json);
+    if (!values.json.empty()) call.push_back("--json=" + values.json);
     add("--html", values.html);
     add("--compare", values.compare);
     if (values.limit > 0) add("--limit", fmt::format("{}", values.limit));
@@ -98,8 +99,10 @@ Command declare_bench(CLI::App& app) {
         ->type_name("");
     command->add_option("--programs", values->programs, "The folder of the benchmarks")
         ->type_name("DIR");
-    command->add_option("--json", values->json, "Write the figures to a file, as JSON")
-        ->type_name("FILE");
+    command
+        ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), values->json,
+                   "Print the figures as JSON; with =FILE, write them to a file")
+        ->type_name("[=FILE]");
     command->add_option("--html", values->html, "Write the page to a file")->type_name("FILE");
     const auto* earlier = command
                               ->add_option("--compare", values->compare,
@@ -111,7 +114,11 @@ Command declare_bench(CLI::App& app) {
     command->add_flag("--short", values->is_short, "Measure with fewer rounds");
     command->add_flag("--list", values->list, "Print what would be measured, and end");
     return {command,
-            [values]() -> Result<Work> { return [values] { return bench(*values); }; },
+            [values]() -> Result<Work> {
+                if (values->json != json_to_stdout) LODE_TRY(check_output("--json", values->json));
+                LODE_TRY(check_output("--html", values->html));
+                return [values] { return bench(*values); };
+            },
             false,
             false,
             {earlier}};

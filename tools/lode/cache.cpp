@@ -344,8 +344,8 @@ std::string short_key(const Digest& key) {
 }
 
 Command declare_cache(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "cache", "Inspect, clean and pack the cache of compiled code; explain its misses");
+    auto* command =
+        app.add_subcommand("cache", "Inspect, clean and pack the cache; explain its misses");
     const auto values = std::make_shared<CacheCommand>();
     struct Verb {
         Result<Answer> (*work)(const CacheCommand&) = nullptr;

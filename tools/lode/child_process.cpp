@@ -39,7 +39,8 @@ int exit_code_of(int status) noexcept {
 
 /// In the child: becomes the program, or writes errno to `failures`.
 [[noreturn]] void become(const std::vector<char*>& command, const ChildEnvironment& environment,
-                         int failures) noexcept {
+                         ChildOutput output, int failures) noexcept {
+    if (output == ChildOutput::to_stderr) ::dup2(STDERR_FILENO, STDOUT_FILENO);
     for (const auto& [name, value] : environment)
         ::setenv(name.c_str(), value.c_str(), 1);
     restore_signals();
@@ -82,7 +83,8 @@ HeldSignals::~HeldSignals() {
     ::sigprocmask(SIG_SETMASK, &signals_before(), nullptr);
 }
 
-ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironment& environment) {
+ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironment& environment,
+                   ChildOutput output) {
     std::vector<char*> words;
     words.reserve(command.size() + 1);
     for (const auto& word : command)
@@ -91,7 +93,7 @@ ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironme
     std::array<int, 2> failures{};
     if (::pipe2(failures.data(), O_CLOEXEC) != 0) return not_started(errno);
     const pid_t child = ::fork();
-    if (child == 0) become(words, environment, failures[1]);
+    if (child == 0) become(words, environment, output, failures[1]);
     const int fork_problem = errno;
     ::close(failures[1]);
     int problem = 0;

@@ -1,6 +1,7 @@
 // A program that the command runs in its place, with its terminal and its signals.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ struct ChildEnd {
 /// Variables to set for the program on top of this process's own.
 using ChildEnvironment = std::vector<std::pair<std::string, std::string>>;
 
+/// Where what a program writes to stdout goes.
+enum class ChildOutput : std::uint8_t { to_stdout, to_stderr };
+
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT wait until run_child() or the end of the process handles
 /// them, so that nothing is left behind. Make it before what has to be cleaned up, and before any
 /// thread is started.
@@ -38,6 +42,7 @@ public:
 /// waits for its end. Held signals that another process has sent are passed on to the program;
 /// those of the terminal reach it anyway. Needs HeldSignals.
 [[nodiscard]] ChildEnd run_child(const std::vector<std::string>& command,
-                                 const ChildEnvironment& environment);
+                                 const ChildEnvironment& environment,
+                                 ChildOutput output = ChildOutput::to_stdout);
 
 }  // namespace lode::tool

@@ -1,6 +1,7 @@
 #include "tools/lode/color.hpp"
 
 #include "base/foreign_environment.hpp"
+#include "base/message_text.hpp"
 #include "jit/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -59,8 +60,10 @@ Result<ColorMode> parse_color_mode(std::string_view text) {
     if (text == "auto") return ColorMode::automatic;
     if (text == "always") return ColorMode::always;
     if (text == "never") return ColorMode::never;
+    const std::string words[] = {"auto", "always", "never"};
     return fail(Errc::invalid_argument,
-                fmt::format("--color is '{}' but must be one of auto, always, never.", text));
+                fmt::format("--color is '{}' but must be one of auto, always, never.{}", text,
+                            did_you_mean(closest(text, words))));
 }
 
 Colors::Colors(ColorMode mode, const Surroundings& surroundings)

@@ -1,8 +1,9 @@
 #include "tools/lode/command_line.hpp"
 
+#include "base/message_text.hpp"
+#include "base/suggested_arch.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/quantity.hpp"
-#include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -71,6 +72,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
     return names;
 }
 
+/// The command of this name; nullptr if there is none.
+const CLI::App* command_of(const CLI::App& app, const std::string& name) {
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        if (command->get_name() == name) return command;
+    return nullptr;
+}
+
 /// "info, compile and run"
 std::string list_of(std::span<const std::string> names) {
     std::string list;
@@ -87,11 +95,11 @@ const CLI::App& innermost(const CLI::App& command) {
     return chosen.empty() ? command : innermost(*chosen.front());
 }
 
-/// "lode cache stats"
-std::string full_name(const CLI::App& command) {
-    const CLI::App* const parent = command.get_parent();
-    return parent == nullptr ? command.get_name()
-                             : fmt::format("{} {}", full_name(*parent), command.get_name());
+/// The option of this name of a command, or of those around it; nullptr if there is none.
+const CLI::Option* option_of(const CLI::App& command, const std::string& name) {
+    const CLI::Option* const own = command.get_option_no_throw(name);
+    if (own != nullptr || command.get_parent() == nullptr) return own;
+    return option_of(*command.get_parent(), name);
 }
 
 /// The options of a command and of those around it, which are valid after it too.
@@ -149,6 +157,12 @@ std::string no_command(const CLI::App& command, std::span<const std::string> wor
 
 }  // namespace
 
+std::string full_name(const CLI::App& command) {
+    const CLI::App* const parent = command.get_parent();
+    return parent == nullptr ? command.get_name()
+                             : fmt::format("{} {}", full_name(*parent), command.get_name());
+}
+
 bool asks_for_json(std::span<char*> arguments) {
     const auto end = std::ranges::find(arguments, std::string_view("--"));
     return std::find(arguments.begin(), end, json_option) != end;
@@ -180,7 +194,7 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
         after_dashes = after_dashes || word == "--";
     }
     const auto is_common = [](const std::string& word) {
-        return word == json_option || word.starts_with("--color=");
+        return word == json_option || word.starts_with("--json=") || word.starts_with("--color=");
     };
     const auto command = std::ranges::find_if_not(words, is_common);
     if (command != words.begin() && command != words.end() &&
@@ -192,8 +206,12 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
             words.front() = "man";
             return words;
         }
-        if (words.empty() || std::ranges::count(command_names(app), words.front()) > 0)
-            words.emplace_back("--help");
+        // Without --help, a word that is no command is an error.
+        const CLI::App* inner = &app;
+        for (const auto& word : words)
+            if (inner != nullptr && !command_names(*inner).empty())
+                inner = command_of(*inner, word);
+        if (inner != nullptr) words.emplace_back("--help");
     }
     return words;
 }
@@ -225,6 +243,45 @@ CLI::Validator byte_count(std::uint64_t most) {
             return std::string();
         },
         "");
+}
+
+Status check_words(const CLI::App& app, std::span<const std::string> words) {
+    const CLI::App* command = &app;
+    const auto wrong = [&](const std::string& what) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} `{} --help` shows its usage.", what, full_name(*command)));
+    };
+    const auto dashes = std::ranges::find(words, "--");
+    for (auto word = words.begin(); word != dashes; ++word) {
+        if (const auto* inner = command_of(*command, *word)) {
+            command = inner;
+            continue;
+        }
+        if (!word->starts_with('-')) {
+            if (command->get_name() != "emulate" || dashes == words.end()) continue;
+            std::string what =
+                fmt::format("`{}` doesn't expect '{}' before `--`.", full_name(*command), *word);
+            if (word != words.begin() && word[-1] == json_option)
+                what +=
+                    fmt::format(" A file for the report follows an equals sign: --json={}.", *word);
+            return wrong(what);
+        }
+        const auto* option = option_of(*command, word->substr(0, word->find('=')));
+        if (option == nullptr && command->get_name() == "emulate") return {};  // CLI11 refuses it.
+        if (option == nullptr || option->get_items_expected_max() == 0 ||
+            word->find('=') != word->npos)
+            continue;
+        const auto value = word + 1;
+        if (value == words.end()) break;
+        const std::string type = option->get_type_name();
+        const bool names_file = type == "FILE" || type == "DIR";
+        if (value == dashes || option_of(*command, *value) != nullptr ||
+            (names_file && value->size() > 1 && value->starts_with('-')))
+            return wrong(
+                fmt::format("{} needs a value ({}), but '{}' follows.", *word, type, *value));
+        word = value;
+    }
+    return {};
 }
 
 void unmark_arguments(CLI::App& app) {

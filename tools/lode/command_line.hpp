@@ -15,6 +15,9 @@
 
 namespace lode::tool {
 
+/// "lode cache stats"
+[[nodiscard]] std::string full_name(const CLI::App& command);
+
 /// Whether --json is among the options: for errors of a command line that can't be parsed.
 bool asks_for_json(std::span<char*> arguments);
 
@@ -27,6 +30,10 @@ bool asks_for_json(std::span<char*> arguments);
 /// the command to after it. Words after "--" get a mark, which unmark_arguments() removes from the
 /// options' values.
 [[nodiscard]] std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app);
+
+/// Refuses an option without its value, which CLI11 would take from the option that follows or from
+/// `--`: nothing is written to a file called `--json`. Refuses words of `lode emulate` before `--`.
+[[nodiscard]] Status check_words(const CLI::App& app, std::span<const std::string> words);
 
 /// Removes the marks from the values of every option and argument.
 void unmark_arguments(CLI::App& app);

@@ -18,6 +18,9 @@
 
 namespace lode::tool {
 
+/// The value of --json without a file.
+inline constexpr const char* json_to_stdout = "-";
+
 /// A declared subcommand.
 struct Command {
     CLI::App* app;
@@ -49,6 +52,9 @@ Command declare_man(CLI::App& app);
 /// The largest values of --jobs and --max-registers.
 inline constexpr int most_jobs = 1024;
 inline constexpr int most_registers = 255;
+
+/// What --help prints of the command line or of one of its commands, to the terminal's width.
+[[nodiscard]] std::string help_text(const CLI::App& app);
 
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, take_software_device_silently, fail };

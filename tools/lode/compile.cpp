@@ -352,8 +352,8 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
 }
 
 Command declare_compile(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "compile", "Compile CUDA C++ files to cubins and PTX; needs no device and no driver");
+    auto* command =
+        app.add_subcommand("compile", "Compile CUDA C++ files to cubins and PTX, without a device");
     const auto values = std::make_shared<CompileCommand>();
     const auto* files =
         command->add_option("FILE", values->files, "The source files; - is standard input")

@@ -1,6 +1,6 @@
 #include "tools/lode/completion.hpp"
 
-#include "tools/lode/suggestion.hpp"
+#include "base/message_text.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/occupancy.hpp>
@@ -123,7 +123,7 @@ void add_tables(Script& script, const std::vector<CommandRow>& commands, std::st
     script.add("    case \"$command $previous\" in");
     for (const auto& command : commands) {
         for (const auto& option : command.options) {
-            if (option.value.empty()) continue;
+            if (!option.takes_word()) continue;
             std::string patterns;
             for (const auto& name : option.names)
                 patterns += (patterns.empty() ? "" : "|") + shell_quoted(command.name + " " + name);
@@ -233,7 +233,7 @@ std::string fish_script(const std::vector<CommandRow>& commands) {
             for (const auto& name : option.names)
                 more += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             more.erase(0, 1);
-            if (!option.value.empty()) {
+            if (option.takes_word()) {
                 const auto words = choices_of(option);
                 more +=
                     words.empty() ? " -r -F" : fmt::format(" -x -a '{}'", fmt::join(words, " "));

@@ -157,8 +157,10 @@ bool check_machine(Findings& findings) {
     const auto runtime = open_for_examination();
     if (!runtime) {
         const auto& error = runtime.error();
-        // check_variables() has said what is wrong with the environment.
-        if (error.code == Errc::invalid_argument) return false;
+        if (error.code == Errc::invalid_argument) {
+            add_wrong_value("driver", error, findings);
+            return false;
+        }
         findings.push_back({Effect::fails, "driver", error.message,
                             "Install NVIDIA's driver for a GPU; LODE_DRIVER=emulator runs kernels "
                             "on the processor, for tests.",
@@ -272,7 +274,7 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
         Section section(fmt::format("{}: {}", painted(colors, finding.effect), finding.check));
         section.row("finding", finding.message);
         section.row("cure", finding.cure);
-        answer.text += section.to_string() + "\n";
+        answer.text += section.to_string(text_width(STDOUT_FILENO)) + "\n";
         list.push_back({{"effect", to_string(finding.effect)},
                         {"check", finding.check},
                         {"message", finding.message},
@@ -302,8 +304,8 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
 }  // namespace
 
 Command declare_doctor(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "doctor", "What would be slow or fail when an application starts here, and the cure");
+    auto* command =
+        app.add_subcommand("doctor", "Say what would be slow or fail when an application starts");
     const auto manifests = std::make_shared<std::vector<std::string>>();
     command
         ->add_option("MANIFEST", *manifests,

@@ -39,6 +39,9 @@ using Findings = std::vector<Finding>;
 /// lode's variables: wrong values, misspelt names, and values that cost time.
 void check_variables(Findings& findings);
 
+/// A variable's wrong value, unless a finding has the same message.
+void add_wrong_value(std::string_view check, const Error& error, Findings& findings);
+
 /// The driver's variables. `uses_ptx` is whether the driver compiles PTX for some device.
 void check_driver_variables(bool uses_ptx, Findings& findings);
 

@@ -97,14 +97,6 @@ std::optional<std::string> meant_by(std::string_view name) {
     return nearest;
 }
 
-void add_wrong_value(std::string_view name, const Error& error, Findings& findings) {
-    const bool is_known = std::ranges::any_of(
-        findings, [&](const Finding& finding) { return finding.message == error.message; });
-    if (is_known) return;
-    findings.push_back({Effect::fails, std::string(name), error.message,
-                        "Correct the variable or unset it.", error.code});
-}
-
 }  // namespace
 
 std::string_view to_string(Effect effect) noexcept {
@@ -117,6 +109,14 @@ std::string_view to_string(Effect effect) noexcept {
             break;
     }
     return "slow";
+}
+
+void add_wrong_value(std::string_view check, const Error& error, Findings& findings) {
+    const bool is_known = std::ranges::any_of(
+        findings, [&](const Finding& finding) { return finding.message == error.message; });
+    if (is_known) return;
+    findings.push_back({Effect::fails, std::string(check), error.message,
+                        "Correct the variable or unset it.", error.code});
 }
 
 void check_variables(Findings& findings) {

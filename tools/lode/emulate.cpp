@@ -7,13 +7,13 @@
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/sarif.hpp"
-#include "tools/lode/suggestion.hpp"
 
 #include <lode/runtime/driver.hpp>
 
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
-#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -25,26 +25,19 @@ struct EmulateCommand {
     std::vector<std::string> command;
     std::string devices;
     std::string checks;
-    std::string json;
     std::string findings;
+    bool allow_unused = false;
+    ChildOutput output = ChildOutput::to_stdout;
 };
 
 /// An error about the variables that stand for options, in terms of the options.
 Error in_options(Error error, const EmulateCommand& values) {
-    const auto replace = [&](std::string_view variable, std::string_view option) {
+    const auto replace = [&](bool is_given, std::string_view variable, std::string_view option) {
         const auto at = error.message.find(variable);
-        if (at != std::string::npos) error.message.replace(at, variable.size(), option);
-        return at != std::string::npos;
+        if (is_given && at != std::string::npos) error.message.replace(at, variable.size(), option);
     };
-    if (!values.checks.empty()) replace("LODE_EMULATOR_CHECK", "--check");
-    if (values.devices.empty() || !replace("LODE_EMULATOR_DEVICES", "--devices")) return error;
-    std::istringstream devices(values.devices);
-    for (std::string device; std::getline(devices, device, ',');) {
-        const auto meant = suggested_arch(device);
-        if (meant.empty() || meant == device) continue;
-        error.message += did_you_mean(meant);
-        break;
-    }
+    replace(!values.checks.empty(), "LODE_EMULATOR_CHECK", "--check");
+    replace(!values.devices.empty(), "LODE_EMULATOR_DEVICES", "--devices");
     return error;
 }
 
@@ -59,47 +52,61 @@ Result<std::filesystem::path> find_device(const EmulateCommand& values) {
     return std::filesystem::path(driver->origin());
 }
 
+/// What keeps a program from starting.
+std::string why_not_started(const std::string& program, int problem) {
+    std::error_code ignored;
+    const bool is_path = program.find('/') != std::string::npos;
+    if (problem == ENOENT && !is_path) return "no folder of PATH has it";
+    if (problem == ENOENT && std::filesystem::exists(program, ignored))
+        return "the interpreter that it names doesn't exist";
+    if (problem == EACCES && std::filesystem::is_directory(program, ignored))
+        return "it is a folder";
+    if (problem == EACCES && std::filesystem::exists(program, ignored))
+        return "it isn't executable, which `chmod +x` mends";
+    return std::generic_category().message(problem);
+}
+
 Error start_failure(const std::string& program, int problem) {
     return {Errc::file_failed,
             fmt::format("The program '{}' can't be started: {}.", program,
-                        std::generic_category().message(problem)),
+                        why_not_started(program, problem)),
             native_from_errno(problem)};
-}
-
-Json report_json(const EmulateCommand& values, const EmulationReport& report,
-                 const Answer& answer) {
-    Answer named = answer;
-    named.fields = {{"program", values.command}, {"exit_code", answer.exit_code.value_or(0)}};
-    named.fields.update(report.json());
-    Json json = answer_json("emulate", named, warnings());
-    json["ok"] = answer.exit_code == exit_fine;
-    return json;
 }
 
 Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path& device) {
     const HeldSignals signals;
     LODE_TRY_ASSIGN(const auto folder, EmulationFolder::create(device));
-    write_stderr(fmt::format(
-        "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
-        device.string(), values.command.front()));
-    const ChildEnd end = run_child(values.command, folder.environment());
+    write_stderr(message_text(
+        fmt::format(
+            "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
+            device.string(), values.command.front()),
+        text_width(STDERR_FILENO)));
+    const ChildEnd end = run_child(values.command, folder.environment(), values.output);
 
     Answer answer;
-    answer.exit_code = end.exit_code;
     EmulationReport report;
+    int exit_code = end.exit_code;
     if (end.start_error != 0) {
         answer.failure = start_failure(values.command.front(), end.start_error);
     } else {
         report = EmulationReport::read(read_text(folder.journal()).value_or(""));
         answer.notes = report.text();
-        if (report.has_failures()) answer.exit_code = exit_failed;
+        if (report.has_failures()) exit_code = exit_failed;
+        if (report.is_unused() && !values.allow_unused && exit_code == exit_fine) {
+            answer.notes +=
+                "lode: Nothing was checked, so this fails; --allow-unused accepts it.\n";
+            exit_code = exit_failed;
+        }
     }
-    if (!values.json.empty())
-        LODE_TRY(write_atomic(values.json, dump(report_json(values, report, answer))));
     if (!values.findings.empty()) {
         const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
         LODE_TRY(write_atomic(values.findings, dump(sarif)));
     }
+    answer.notes = message_text(answer.notes, text_width(STDERR_FILENO));
+    answer.exit_code = exit_code;
+    answer.fields = {
+        {"ok", exit_code == exit_fine}, {"program", values.command}, {"exit_code", exit_code}};
+    answer.fields.update(report.json());
     return answer;
 }
 
@@ -114,28 +121,32 @@ Command declare_emulate(CLI::App& app) {
         ->type_name("");
     command
         ->add_option("--devices", values->devices,
-                     "The devices to show, e.g. sm_90,sm_120; otherwise LODE_EMULATOR_DEVICES")
+                     "The devices to show, e.g. sm_90,sm_120; otherwise LODE_EMULATOR_DEVICES, or "
+                     "sm_90")
         ->type_name("ARCH,...");
     command
         ->add_option("--check", values->checks,
-                     "What to check in kernels, as in LODE_EMULATOR_CHECK")
+                     "What to check in kernels: memory, race, init, sync, all or none; otherwise "
+                     "LODE_EMULATOR_CHECK, or memory")
         ->type_name("CHECK,...");
-    command->add_option("--json", values->json, "Write the report to a file, as JSON")
-        ->type_name("FILE");
     command->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")
         ->type_name("FILE");
-    return {command,
-            [values]() -> Result<Work> {
-                const auto device = find_device(*values);
-                // Only a wrong value is an error of the command line.
-                if (!device && device.error().code == Errc::invalid_argument)
-                    return tl::unexpected(device.error());
-                return [values, device]() -> Result<Answer> {
-                    if (!device) return tl::unexpected(device.error());
-                    return emulate(*values, *device);
+    command->add_flag("--allow-unused", values->allow_unused,
+                      "Succeed even if no process uses the software device");
+    command->footer(
+        "With --json, what the program writes to stdout goes to stderr: stdout has the report. "
+        "With "
+        "--json=FILE the program's stdout is its own.");
+    return {command, [command, values]() -> Result<Work> {
+                LODE_TRY(check_output("--findings", values->findings));
+                const auto& json = command->get_option("--json")->results();
+                if (json == std::vector<std::string>{json_to_stdout})
+                    values->output = ChildOutput::to_stderr;
+                return [values]() -> Result<Answer> {
+                    LODE_TRY_ASSIGN(const auto device, find_device(*values));
+                    return emulate(*values, device);
                 };
-            },
-            false};
+            }};
 }
 
 }  // namespace lode::tool

@@ -63,7 +63,7 @@ std::string list_text(const std::vector<EmulationEvent>& events) {
         if (event.count > 1) text += fmt::format("    count: {} times\n", event.count);
     }
     if (events.size() > most_shown)
-        text += fmt::format("  and {} more; --json FILE lists all.\n", events.size() - most_shown);
+        text += fmt::format("  and {} more; --json=FILE lists all.\n", events.size() - most_shown);
     return text;
 }
 
@@ -114,8 +114,7 @@ EmulationReport EmulationReport::read(std::string_view journal) {
 }
 
 std::string EmulationReport::text() const {
-    if (processes.empty() && findings.empty() && unusable.empty())
-        return "lode: No process has used the software device.\n";
+    if (is_unused()) return "lode: No process has used the software device.\n";
     std::string text;
     if (!unusable.empty()) {
         text += fmt::format("lode: {} use the software device:\n",

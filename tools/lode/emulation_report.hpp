@@ -43,6 +43,8 @@ struct EmulationReport {
     [[nodiscard]] bool has_failures() const noexcept {
         return !findings.empty() || !unusable.empty();
     }
+    /// Whether no process has used the software device, or tried to.
+    [[nodiscard]] bool is_unused() const noexcept { return processes.empty() && !has_failures(); }
     /// The summary for stderr: lines that begin with "lode: ".
     [[nodiscard]] std::string text() const;
     /// {"processes", "findings", "refusals", "unusable", "benign"}

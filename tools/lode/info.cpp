@@ -6,6 +6,7 @@
 #include "tools/lode/info_kernels.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/compiler.hpp>
@@ -16,16 +17,25 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace lode::tool {
 namespace {
 
 constexpr double giga = 1e9;
 constexpr int khz_per_mhz = 1000;
+/// The width of lists in rows: with its label, a line has at most 80 columns.
+constexpr std::size_t list_width = 56;
+
+/// The section to the terminal's width; nothing for one without rows.
+std::string text_of(const Section& section) {
+    return section.is_empty() ? "" : section.to_string(text_width(STDOUT_FILENO));
+}
 
 /// One section of the output.
 struct Part {
@@ -37,7 +47,7 @@ struct Part {
 Part missing(std::string title, const Error& error) {
     Section section(std::move(title));
     section.row("not available", error.message);
-    return {section.to_string(), {{"found", false}, {"error", to_json(error)}}};
+    return {text_of(section), {{"found", false}, {"error", to_json(error)}}};
 }
 
 Part driver_part(const Result<Runtime>& runtime) {
@@ -50,9 +60,10 @@ Part driver_part(const Result<Runtime>& runtime) {
     if (driver.is_emulator()) section.row("kind", "lode's software device: no GPU is used");
     section.row("devices", std::to_string(driver.device_count()));
     if (!lacking.empty()) {
-        section.row("missing", fmt::format("{} (optional)", fmt::join(lacking, ", ")));
+        section.row("missing",
+                    wrapped(fmt::format("{} (optional)", fmt::join(lacking, ", ")), list_width, 0));
     }
-    return {section.to_string(),
+    return {text_of(section),
             {{"found", true},
              {"version", driver.version_text()},
              {"library", driver.origin()},
@@ -94,7 +105,7 @@ std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
     section.row("L2 cache", bytes_text(p.l2_bytes));
     section.row("multiprocessors",
                 fmt::format("{} at {} MHz", p.multiprocessors, clocks.core_khz / khz_per_mhz));
-    section.row("threads", fmt::format("at most {} per block, {} per multiprocessor; warps of {}",
+    section.row("threads", fmt::format("at most {} per block, {} per multiprocessor,\nwarps of {}",
                                        p.max_threads_per_block, p.max_threads_per_multiprocessor,
                                        p.warp_size));
     section.row("block", fmt::format("at most {}, {} per multiprocessor", p.max_block.to_string(),
@@ -103,11 +114,11 @@ std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
     section.row("registers", fmt::format("{} per block, {} per multiprocessor",
                                          p.registers_per_block, p.registers_per_multiprocessor));
     section.row("shared memory",
-                fmt::format("{} per block, {} with opt-in, {} reserved, {} per multiprocessor",
+                fmt::format("{} per block, {} with opt-in,\n{} per multiprocessor, {} reserved",
                             bytes_text(p.shared_bytes_per_block),
                             bytes_text(p.shared_bytes_per_block_optin),
-                            bytes_text(p.reserved_shared_bytes_per_block),
-                            bytes_text(p.shared_bytes_per_multiprocessor)));
+                            bytes_text(p.shared_bytes_per_multiprocessor),
+                            bytes_text(p.reserved_shared_bytes_per_block)));
     section.row("copy engines", std::to_string(p.async_engines));
     for (const bool wanted : {true, false}) {
         std::string list;
@@ -115,9 +126,10 @@ std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
             if (present == wanted) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
         }
         std::ranges::replace(list, '_', ' ');
-        section.row(wanted ? "supported" : "not supported", list.empty() ? "-" : list);
+        section.row(wanted ? "supported" : "not supported",
+                    list.empty() ? "-" : wrapped(list, list_width, 0));
     }
-    return section.to_string();
+    return text_of(section);
 }
 
 Json device_json(const DeviceProperties& p, const DeviceClocks& clocks,
@@ -187,7 +199,7 @@ Part attributes_part(const Device& device) {
         section.row(name, value ? attribute_text(row.unit, *value) : "unknown to the driver");
         json[name] = {{"value", value ? Json(*value) : Json()}, {"unit", to_string(row.unit)}};
     }
-    return {section.to_string(), std::move(json)};
+    return {text_of(section), std::move(json)};
 }
 
 Part device_part(const Runtime& runtime, int ordinal, bool all) {
@@ -209,7 +221,7 @@ Part device_part(const Runtime& runtime, int ordinal, bool all) {
     return part;
 }
 
-Part compiler_part(const Compiler& compiler) {
+Part compiler_part(const Compiler& compiler, bool all) {
     const auto info = compiler.info();
     if (!info) return missing("Compiler", info.error());
     std::vector<std::string> archs;
@@ -223,11 +235,11 @@ Part compiler_part(const Compiler& compiler) {
     Section section("Compiler");
     section.row("version", fmt::format("NVRTC {} (build {})", version, info->build));
     section.row("library", info->path.string());
-    section.row("architectures", fmt::format("{}", fmt::join(archs, " ")));
+    section.row("architectures", wrapped(fmt::format("{}", fmt::join(archs, " ")), list_width, 0));
     section.row("headers",
                 folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
-    section.row("searched", fmt::format("{}", fmt::join(info->search_attempts, "\n")));
-    return {section.to_string(),
+    if (all) section.row("searched", fmt::format("{}", fmt::join(info->search_attempts, "\n")));
+    return {text_of(section),
             {{"found", true},
              {"version", version},
              {"build", info->build},
@@ -237,7 +249,17 @@ Part compiler_part(const Compiler& compiler) {
              {"search", info->search_attempts}}};
 }
 
-Part environment_part() {
+/// A variable's row: with `all` also if it isn't set, and with its meaning.
+void add_variable(Section& section, std::string_view name, const std::optional<std::string>& value,
+                  std::string_view fallback, std::string_view meaning, bool all) {
+    if (!value && !all) return;
+    std::string text = value ? *value : "not set";
+    if (!value && !fallback.empty()) text += fmt::format(": {}", fallback);
+    if (all) text += fmt::format("\n{}", meaning);
+    section.row(std::string(name), text);
+}
+
+Part environment_part(bool all) {
     Section section("Environment");
     Json json = Json::array();
     for (const auto& variable : environment_table()) {
@@ -246,16 +268,13 @@ Part environment_part() {
         const bool may_have_secret = value && variable.name == "LODE_CACHE_REMOTE" &&
                                      !RemoteCacheOptions::from_environment();
         if (value && (variable.is_secret || may_have_secret)) value = "(set)";
-        section.row(std::string(variable.name),
-                    fmt::format("{}\n{}",
-                                value ? *value : fmt::format("not set: {}", variable.default_value),
-                                variable.meaning));
+        add_variable(section, variable.name, value, variable.default_value, variable.meaning, all);
         json.push_back({{"name", variable.name},
                         {"value", value ? Json(*value) : Json()},
                         {"default", variable.default_value},
                         {"meaning", variable.meaning}});
     }
-    return {section.to_string(), std::move(json)};
+    return {text_of(section), std::move(json)};
 }
 
 /// A variable that the driver reads.
@@ -275,43 +294,46 @@ constexpr DriverVariable driver_variables[] = {
     {"CUDA_DEVICE_MAX_CONNECTIONS", "Hardware queues for streams, 1 to 32; 8 by default"},
 };
 
-Part driver_environment_part() {
+Part driver_environment_part(bool all) {
     Section section("Environment of the driver");
     Json json = Json::array();
     for (const auto& variable : driver_variables) {
         const auto value = foreign_environment(variable.name);
-        section.row(std::string(variable.name),
-                    fmt::format("{}\n{}", value ? *value : "not set", variable.meaning));
+        add_variable(section, variable.name, value, {}, variable.meaning, all);
         json.push_back({{"name", variable.name},
                         {"value", value ? Json(*value) : Json()},
                         {"meaning", variable.meaning}});
     }
-    return {section.to_string(), std::move(json)};
+    return {text_of(section), std::move(json)};
 }
 
 Result<Answer> info(bool all) {
     const auto runtime = open_runtime();
-    const auto driver = driver_part(runtime);
-    Answer answer{fmt::format("lode {}\n\n{}\n", LODE_VERSION, driver.text)};
-    Json devices = Json::array();
-    for (int i = 0; runtime && i < runtime->device_count(); ++i) {
-        auto device = device_part(*runtime, i, all);
-        answer.text += device.text + "\n";
-        devices.push_back(std::move(device.json));
-    }
-    const auto compiler = compiler_part(Compiler());
-    const auto environment_variables = environment_part();
-    const auto driver_environment = driver_environment_part();
-    answer.text +=
-        compiler.text + "\n" + environment_variables.text + "\n" + driver_environment.text;
-    answer.fields = {{"version", LODE_VERSION},
-                     {"driver", driver.json},
-                     {"devices", std::move(devices)},
-                     {"compiler", compiler.json},
-                     {"environment", environment_variables.json},
-                     {"driver_environment", driver_environment.json}};
+    // A variable has a wrong value.
     if (!runtime && runtime.error().code == Errc::invalid_argument)
-        answer.failure = runtime.error();
+        return tl::unexpected<Error>(runtime.error());
+    Answer answer{fmt::format("lode {}\n", LODE_VERSION)};
+    const auto add = [&](Part part) {
+        if (!part.text.empty()) answer.text += "\n" + part.text;
+        return std::move(part.json);
+    };
+    Json driver = add(driver_part(runtime));
+    Json devices = Json::array();
+    for (int i = 0; runtime && i < runtime->device_count(); ++i)
+        devices.push_back(add(device_part(*runtime, i, all)));
+    Json compiler = add(compiler_part(Compiler(), all));
+    Json variables = add(environment_part(all));
+    Json driver_variables_json = add(driver_environment_part(all));
+    if (!all) {
+        answer.text +=
+            "\n--all adds attributes, the places searched, and variables that aren't set.\n";
+    }
+    answer.fields = {{"version", LODE_VERSION},
+                     {"driver", std::move(driver)},
+                     {"devices", std::move(devices)},
+                     {"compiler", std::move(compiler)},
+                     {"environment", std::move(variables)},
+                     {"driver_environment", std::move(driver_variables_json)}};
     return answer;
 }
 
@@ -325,10 +347,13 @@ Command declare_info(CLI::App& app) {
         std::vector<std::string> arch_names;
         CompileFlags flags;
     };
-    auto* command = app.add_subcommand(
-        "info", "Show the driver, the devices and the compiler, and where each was found");
+    auto* command =
+        app.add_subcommand("info", "Show driver, devices and compiler, and where each was found");
     const auto values = std::make_shared<InfoCommand>();
-    auto* all = command->add_flag("--all", values->all, "Also list every attribute of each device");
+    auto* all =
+        command->add_flag("--all", values->all,
+                          "Add every attribute of the devices, the places searched, and each "
+                          "variable with its meaning");
     auto* file = command
                      ->add_option("FILE", values->files,
                                   "Instead: list what fat binaries, machine code and PTX hold; "

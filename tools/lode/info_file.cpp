@@ -124,7 +124,13 @@ Result<Answer> info_file(const std::string& file) {
     LODE_TRY_ASSIGN(const auto bytes, read_input(file));
     if (const auto version = tile_ir_version(bytes))
         return info_tile_ir(file, bytes.size(), *version);
-    LODE_TRY_ASSIGN(const auto input, LinkInput::from_bytes(bytes, input_name(file)));
+    LODE_TRY_ASSIGN(const auto input,
+                    LinkInput::from_bytes(bytes, input_name(file)).map_error([&](Error error) {
+                        if (file.ends_with(".cu"))
+                            error.message +=
+                                " `lode info --kernels` shows what a source's kernels cost.";
+                        return error;
+                    }));
     LODE_TRY_ASSIGN(const auto parts, parts_of(input));
     Answer answer;
     answer.text =

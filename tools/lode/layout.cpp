@@ -49,24 +49,26 @@ void Section::row(std::string label, std::string_view value) {
     rows_.push_back({std::move(label), visible(value)});
 }
 
-std::string Section::to_string() const {
-    std::size_t width = 0;
+std::string Section::to_string(std::size_t width) const {
+    std::size_t label_width = 0;
     for (const auto& row : rows_)
-        width = std::max(width, row.label.size());
-    const std::string continuation = "\n" + std::string(indent + width + gap, ' ');
+        label_width = std::max(label_width, row.label.size());
+    label_width += gap;
 
     std::string text = title_ + "\n";
     for (const auto& row : rows_) {
-        std::string line = fmt::format("{:{}}{:<{}}", "", indent, row.label, width + gap);
-        for (const char c : row.value) {
-            if (c == '\n') {
-                line += continuation;
-            } else {
-                line += c;
-            }
+        std::string_view label = row.label;
+        std::string_view rest = row.value;
+        for (bool more = true; more;) {
+            const auto end = rest.find('\n');
+            const auto line =
+                fmt::format("{:{}}{:<{}}{}", "", indent, label, label_width, rest.substr(0, end));
+            // The indentation under a label is the line's own.
+            text += wrapped(line, width, label.empty() ? 0 : label_width) + "\n";
+            label = {};
+            more = end != std::string_view::npos;
+            if (more) rest.remove_prefix(end + 1);
         }
-        trim_end(line);
-        text += line + "\n";
     }
     return text;
 }
@@ -116,6 +118,39 @@ std::string visible(std::string_view text, std::string_view kept) {
         } else {
             out += fmt::format("\\x{:02x}", byte);
         }
+    }
+    return out;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t hanging) {
+    std::string out;
+    std::size_t own = 0;  // The line's indentation.
+    std::size_t column = 0;
+    bool begins = true;
+    while (!text.empty()) {
+        if (text.front() == '\n') {
+            out += '\n';
+            text.remove_prefix(1);
+            own = column = 0;
+            begins = true;
+            continue;
+        }
+        const auto blanks = std::min(text.find_first_not_of(' '), text.size());
+        const auto end = std::min(text.find_first_of(" \n", blanks), text.size());
+        const auto word = text.substr(blanks, end - blanks);
+        text.remove_prefix(end);
+        if (begins) own = blanks;
+        if (word.empty()) continue;
+        if (!begins && column + blanks + columns_of(word) > width) {
+            column = own + hanging;
+            out.append(1, '\n').append(column, ' ');
+        } else {
+            column += blanks;
+            out.append(blanks, ' ');
+        }
+        out += word;
+        column += columns_of(word);
+        begins = false;
     }
     return out;
 }

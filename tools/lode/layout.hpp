@@ -8,6 +8,9 @@
 
 namespace lode::tool {
 
+/// The width of text that nothing limits.
+inline constexpr std::size_t any_width = std::string::npos;
+
 /// A title with "label  value" rows below it, values in one column.
 class Section {
 public:
@@ -16,8 +19,9 @@ public:
     /// Aligns later lines of `value` with the first. An empty label continues the row above.
     void row(std::string label, std::string_view value);
 
+    [[nodiscard]] bool is_empty() const noexcept { return rows_.empty(); }
     /// Ends with a newline.
-    [[nodiscard]] std::string to_string() const;
+    [[nodiscard]] std::string to_string(std::size_t width = any_width) const;
 
 private:
     struct Row {
@@ -55,6 +59,10 @@ private:
 /// `text` with the control characters as \x1b, \n and so on, so that a name or a quoted line of a
 /// source can't act on the terminal. `kept` are left as they are.
 std::string visible(std::string_view text, std::string_view kept = "\n\t");
+
+/// The text with its lines broken at spaces to at most `width` columns. What goes on is indented by
+/// `hanging` more than its line. A longer word stays whole.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t hanging);
 
 /// The number of a terminal's columns that `text` in UTF-8 takes.
 std::size_t columns_of(std::string_view text) noexcept;

@@ -111,8 +111,8 @@ Result<Answer> link(const LinkRequest& request) {
 }  // namespace
 
 Command declare_link(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "link", "Link PTX, cubins, LTO-IR, fat binaries and objects to one cubin; needs no device");
+    auto* command =
+        app.add_subcommand("link", "Link PTX, cubins, LTO-IR, fat binaries and objects to a cubin");
     const auto values = std::make_shared<LinkCommand>();
     const auto* files =
         command

@@ -1,6 +1,8 @@
 // The `lode` command: parses, runs one subcommand, prints its answer or its error.
+#include "base/file.hpp"
 #include "tools/lode/color.hpp"
 #include "tools/lode/command_line.hpp"
+#include "tools/lode/command_table.hpp"
 #include "tools/lode/command_words.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/output.hpp"
@@ -16,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -26,24 +29,32 @@ namespace lode::tool {
 namespace {
 
 constexpr std::string_view bad_usage = "bad_usage";
+const std::string common(common_options);
+/// Where the documents are.
+constexpr std::string_view documents =
+    sizeof(LODE_SITE_URL) > 1 ? LODE_SITE_URL : "docs/start.md in lode's sources";
 
-/// Prints one outcome, as text or as JSON.
+/// Prints one outcome: as text, and where --json says so as JSON.
 class Printer {
 public:
-    Printer(std::string_view command, bool json, CompilerLog log = CompilerLog::whole)
-        : command_(command), json_(json), log_(log) {}
+    Printer(std::string_view command, std::string json, CompilerLog log = CompilerLog::whole)
+        : command_(command), json_(std::move(json)), log_(log) {}
 
     [[nodiscard]] int answer(Answer answer) const {
         const Colors colors = colors_of(STDERR_FILENO);
         if (answer.failure) answer.failure = in_command_words(*std::move(answer.failure));
         write_stderr(colors.log(answer.notes));
-        const int code =
-            print(json_ ? dump(answer_json(command_, answer, warnings())) : answer.text);
+        const bool text_written = json_ == json_to_stdout || print(answer.text) == exit_fine;
+        const bool is_written =
+            json_.empty() || write_json(answer_json(command_, answer, warnings()));
+        const int code = text_written && is_written ? exit_fine : exit_failed;
         if (!answer.failure) return answer.exit_code.value_or(code);
-        write_stderr(error_text(*answer.failure, log_, colors));
+        write_stderr(error_text(*answer.failure, log_, colors, text_width(STDERR_FILENO)));
         return answer.exit_code.value_or(exit_failed);
     }
     [[nodiscard]] int failure(const Error& error) const {
+        // A wrong value that only the work can notice, such as that of a variable.
+        if (error.code == Errc::invalid_argument) return usage(error);
         say(to_string(error.code), error);
         return exit_failed;
     }
@@ -63,12 +74,19 @@ public:
 private:
     void say(std::string_view code, const Error& api_error) const {
         const Error error = in_command_words(api_error);
-        write_stderr(error_text(error, log_, colors_of(STDERR_FILENO)));
-        if (!json_) return;
+        write_stderr(error_text(error, log_, colors_of(STDERR_FILENO), text_width(STDERR_FILENO)));
+        if (json_.empty()) return;
         Json json = failure_json(command_, code, error, warnings());
         if (const auto found = findings()) json["findings"] = *found;
+        if (json_ != json_to_stdout) return static_cast<void>(write_json(json));
         const int problem = write_stdout(dump(json));
         if (problem != 0 && problem != EPIPE) complain(problem);
+    }
+    [[nodiscard]] bool write_json(const Json& json) const {
+        if (json_ == json_to_stdout) return print(dump(json)) == exit_fine;
+        const auto status = write_atomic(json_, dump(json));
+        if (!status) write_stderr(error_text(status.error()));
+        return status.has_value();
     }
     static void complain(int problem) {
         write_stderr(fmt::format("lode: The output can't be written to stdout: {}.\n",
@@ -76,7 +94,7 @@ private:
     }
 
     std::string command_;
-    bool json_;
+    std::string json_;  ///< json_to_stdout, a file, or empty for none.
     CompilerLog log_;
 };
 
@@ -89,43 +107,81 @@ Result<Answer> guarded(const Work& work) {
     }
 }
 
+/// Gives --help of every command its heading.
+void describe_help(CLI::App& app) {
+    app.get_help_ptr()->description("Print this help and exit")->group(common);
+    for (auto* command : app.get_subcommands([](CLI::App*) { return true; }))
+        describe_help(*command);
+}
+
 int run(int argc, char** argv) {
-    CLI::App app("CUDA source to running kernels: inspect, compile, run.", "lode");
-    app.set_version_flag("-V,--version", "lode " LODE_VERSION);
+    CLI::App app("CUDA C++ or PTX source into running kernels, on a GPU or without one", "lode");
+    app.formatter_fn([](const CLI::App* command, const std::string& /*name*/,
+                        CLI::AppFormatMode /*mode*/) { return help_text(*command); });
+    app.set_version_flag("-V,--version", "lode " LODE_VERSION, "Print the version and exit")
+        ->group(common);
+    app.footer(
+        fmt::format("`lode COMMAND --help` shows the options and examples of a command.\n"
+                    "Documents: {}",
+                    documents));
     app.require_subcommand(1);
-    app.get_formatter()->column_width(36);
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
-    bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app),    declare_init(app),  declare_compile(app),
-                           declare_link(app),    declare_run(app),   declare_variants(app),
-                           declare_cache(app),   declare_warm(app),  declare_doctor(app),
-                           declare_emulate(app), declare_bench(app), declare_completion(app),
-                           declare_man(app)};
+    std::string json = asks_for_json(arguments) ? json_to_stdout : "";
+    /// In the order of `lode --help`.
+    struct Group {
+        const char* title;
+        std::vector<Command> commands;
+    };
+    std::array groups = {
+        Group{"Run and compile", {declare_run(app), declare_compile(app), declare_link(app), declare_init(app)}},
+        Group{"Cache", {declare_cache(app), declare_warm(app)}},
+        Group{"Check and measure",
+              {declare_emulate(app), declare_variants(app), declare_bench(app)}},
+        Group{"This machine and its shell",
+              {declare_info(app), declare_doctor(app), declare_completion(app)}},
+        Group{"", {declare_man(app)}}};
+    std::vector<Command> commands;
     bool whole_log = false;
     std::string color = "auto";
     const auto add_color = [&](CLI::App& to) {
-        to.add_option("--color", color, "Colours: auto (on terminals), always or never")
+        to.add_option("--color", color, "Use colours: auto (default), always or never")
             ->type_name("WHEN")
-            ->capture_default_str();
+            ->group(common);
     };
     add_color(app);
-    for (auto& command : commands) {
-        add_color(*command.app);
-        if (command.prints_json)
-            command.app->add_flag("--json", json, "Print one JSON object instead of text");
-        if (command.compiles)
-            command.app->add_flag("--log", whole_log,
-                                  "Print the compiler's whole log if the source doesn't compile");
+    for (auto& [title, declared] : groups) {
+        for (auto& command : declared) {
+            command.app->group(title);
+            for (auto* inner : command.app->get_subcommands([](CLI::App*) { return true; }))
+                inner->group("Commands");
+            add_color(*command.app);
+            if (command.prints_json)
+                command.app
+                    ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), json,
+                               "Print one JSON object instead of text; with =FILE, write it to a "
+                               "file beside the text")
+                    ->type_name("[=FILE]")
+                    ->group(common);
+            if (command.compiles)
+                command.app
+                    ->add_flag("--log", whole_log,
+                               "Print the compiler's whole log if the source doesn't compile")
+                    ->group(common);
+            commands.push_back(std::move(command));
+        }
     }
     const auto chosen = [&]() -> const Command* {
-        const auto* found = std::ranges::find_if(
+        const auto found = std::ranges::find_if(
             commands, [](const Command& command) { return command.app->parsed(); });
-        return found == commands.end() ? nullptr : found;
+        return found == commands.end() ? nullptr : &*found;
     };
+    describe_help(app);
     unmark_arguments(app);
     const auto words = words_of(arguments, app);
     if (const auto mode = parse_color_mode(color_option(words))) set_color_mode(*mode);
+    if (const auto status = check_words(app, words); !status)
+        return Printer(words.front(), json).usage(status.error());
     try {
         std::vector<std::string> reversed(words.rbegin(), words.rend());  // As CLI11 wants them.
         app.parse(reversed);
@@ -136,7 +192,7 @@ int run(int argc, char** argv) {
             return Printer::print(help.str());
         }
         const auto* command = chosen();
-        json = json && (command == nullptr || command->prints_json);
+        if (command != nullptr && !command->prints_json) json.clear();
         const Printer printer(command == nullptr ? "" : command->app->get_name(), json);
         if (command != nullptr && !has_unknown_option(error, app)) {
             if (const auto missing = missing_input(command->inputs))
@@ -147,13 +203,15 @@ int run(int argc, char** argv) {
     }
 
     const auto* command = chosen();
-    json = json && command->prints_json;
+    if (!command->prints_json) json.clear();
     const Printer printer(command->app->get_name(), json,
                           whole_log ? CompilerLog::whole : CompilerLog::first_errors);
     const auto mode = parse_color_mode(color);
     if (!mode) return printer.usage(mode.error());
     set_color_mode(*mode);
     if (const auto missing = missing_input(command->inputs)) return printer.failure(*missing);
+    const auto writable = json == json_to_stdout ? Status() : check_output("--json", json);
+    if (!writable) return Printer(command->app->get_name(), "").usage(writable.error());
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());
     const auto answer = guarded(*work);

@@ -39,7 +39,9 @@ void add_options(std::string& page, const std::vector<OptionRow>& options) {
         for (const auto& name : option.names)
             page += fmt::format("{}\\fB{}\\fR", &name == &option.names.front() ? "" : ", ",
                                 troff(name));
-        if (!option.value.empty()) page += fmt::format(" \\fI{}\\fR", troff(option.value));
+        if (!option.value.empty())
+            page +=
+                fmt::format("{}\\fI{}\\fR", option.takes_word() ? " " : "", troff(option.value));
         page += "\n" + troff(option.meaning) + "\n";
     }
 }
@@ -82,6 +84,12 @@ std::string man_page(const CommandRow& command, const CommandRow& program,
     }
     if (!command.footer.empty()) {
         page += fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", troff(command.footer));
+    }
+    if (!command.examples.empty()) {
+        page += ".SH EXAMPLES\n.nf\n";
+        for (const auto& example : command.examples)
+            page += troff(example) + "\n";
+        page += ".fi\n";
     }
     page += ".SH EXIT STATUS\n0 for success, 1 if the work failed, 2 for bad usage.\n";
     if (command.name == "lode emulate")

@@ -1,6 +1,7 @@
 #include "tools/lode/output.hpp"
 
 #include "base/file.hpp"
+#include "base/foreign_environment.hpp"
 #include "tools/lode/color.hpp"
 #include "tools/lode/layout.hpp"
 
@@ -8,10 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -42,6 +45,13 @@ Warnings& kept_warnings() {
 /// 0, or errno.
 int write_text(int file, std::string_view text) noexcept {
     return write_all(file, std::as_bytes(std::span(text)));
+}
+
+/// nullopt if it isn't a terminal, or one that doesn't tell.
+std::optional<std::size_t> terminal_width(int file) noexcept {
+    winsize size{};
+    if (::ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+    return size.ws_col;
 }
 
 /// The line of progress.
@@ -96,6 +106,42 @@ void write_stderr(std::string_view text) noexcept {
     [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, text);
 }
 
+Status check_output(std::string_view option, const std::filesystem::path& file) {
+    const auto refuse = [&](std::string_view why) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} can't write '{}': {}.", option, file.string(), why));
+    };
+    if (file.empty()) return {};
+    std::error_code ignored;
+    switch (std::filesystem::symlink_status(file, ignored).type()) {
+        case std::filesystem::file_type::directory:
+            return refuse("it is a folder");
+        case std::filesystem::file_type::symlink:
+            return refuse("it is a link, and would be replaced");
+        case std::filesystem::file_type::none:
+        case std::filesystem::file_type::not_found:
+        case std::filesystem::file_type::regular:
+            break;
+        default:
+            return refuse("it isn't a regular file");
+    }
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+    if (errno == ENOENT)
+        return refuse(fmt::format("the folder '{}' doesn't exist", folder.string()));
+    return refuse(fmt::format("the folder '{}': {}", folder.string(),
+                              std::generic_category().message(errno)));
+}
+
+std::size_t text_width(int file) {
+    constexpr std::size_t least = 40;
+    const std::string columns = foreign_environment("COLUMNS").value_or("");
+    std::size_t width = 0;
+    std::from_chars(columns.data(), columns.data() + columns.size(), width);
+    if (width == 0) width = terminal_width(file).value_or(any_width);
+    return std::max(width, least);
+}
+
 bool can_show_progress() {
     return ::isatty(STDERR_FILENO) == 1 && environment("TERM").value_or("dumb") != "dumb";
 }
@@ -105,10 +151,8 @@ void show_progress(std::string_view line) noexcept {
     remove_progress();
     if (line.empty()) return;
     constexpr std::size_t usual_width = 80;
-    winsize size{};
-    const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     // The last column would wrap on some terminals.
-    line = line.substr(0, (is_known ? size.ws_col : usual_width) - 1);
+    line = line.substr(0, terminal_width(STDERR_FILENO).value_or(usual_width) - 1);
     [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, line);
     progress_is_shown = true;
 }
@@ -128,8 +172,10 @@ Log warning_log() {
         if (level != LogLevel::warning) return;
         // A command may open the cache twice and find the same fault.
         if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
-        write_stderr(
-            fmt::format("{} {}\n", colors_of(STDERR_FILENO).warning("lode:"), visible(text)));
+        constexpr std::string_view prefix = "lode:";
+        const auto message = wrapped(fmt::format("{} {}\n", prefix, visible(text)),
+                                     text_width(STDERR_FILENO), prefix.size() + 1);
+        write_stderr(colors_of(STDERR_FILENO).warning(prefix) + message.substr(prefix.size()));
         kept.lines.push_back(std::move(text));
     });
 }

@@ -190,8 +190,16 @@ std::string dump(const Json& json) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string error_text(const Error& error, CompilerLog log, const Colors& colors) {
-    std::string text = fmt::format("{} {}\n", colors.error("lode:"), visible(error.message));
+std::string message_text(std::string_view message, std::size_t width) {
+    constexpr std::string_view prefix = "lode: ";
+    return wrapped(message, width, prefix.size());
+}
+
+std::string error_text(const Error& error, CompilerLog log, const Colors& colors,
+                       std::size_t width) {
+    constexpr std::string_view prefix = "lode:";
+    const auto message = message_text(fmt::format("{} {}", prefix, visible(error.message)), width);
+    std::string text = colors.error(prefix) + message.substr(prefix.size()) + "\n";
     const bool is_shortened = log == CompilerLog::first_errors &&
                               (error.code == Errc::compile_failed || error.code == Errc::not_found);
     if (error.native.origin != Native::Origin::none && !is_shortened) {

@@ -3,12 +3,14 @@
 
 #include "tools/lode/color.hpp"
 #include "tools/lode/element_type.hpp"
+#include "tools/lode/layout.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -71,8 +73,11 @@ std::string dump(const Json& json);
 /// How much of a compiler's log to print if a source doesn't compile.
 enum class CompilerLog : std::uint8_t { first_errors, whole };
 
-/// "lode: …", followed by the native code and the log if there are any.
+/// A message for stderr, such as "lode: …", in lines of at most `width` columns.
+std::string message_text(std::string_view message, std::size_t width);
+
+/// "lode: …", followed by the native code and the log if there are any. The log keeps its lines.
 std::string error_text(const Error& error, CompilerLog log = CompilerLog::whole,
-                       const Colors& colors = {});
+                       const Colors& colors = {}, std::size_t width = any_width);
 
 }  // namespace lode::tool

@@ -300,8 +300,8 @@ Status check_forced_families() {
 }
 
 Command declare_variants(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "variants", "Show the kernel families and which row each device gets; tune them");
+    auto* command =
+        app.add_subcommand("variants", "Show the kernel families and each device's row; tune them");
     const auto options = std::make_shared<Options>();
     command->add_option("family", options->families, "Families to show. Default: all");
     auto* capability =

@@ -366,9 +366,8 @@ Result<Answer> warm(const WarmRequest& request) {
 }  // namespace
 
 Command declare_warm(CLI::App& app) {
-    auto* command = app.add_subcommand(
-        "warm",
-        "Compile what manifests list into the cache or into packs; --check: what is missing");
+    auto* command =
+        app.add_subcommand("warm", "Compile what manifests list into the cache or into packs");
     const auto values = std::make_shared<WarmCommand>();
     const auto* manifests = command
                                 ->add_option("MANIFEST", values->manifests,

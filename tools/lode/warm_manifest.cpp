@@ -2,12 +2,12 @@
 
 #include "base/file.hpp"
 #include "base/message_text.hpp"
+#include "base/suggested_arch.hpp"
 #include "base/try.hpp"
 #include "jit/options_fields.hpp"
 #include "jit/options_text.hpp"
 #include "jit/text.hpp"
 #include "tools/lode/options.hpp"
-#include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -61,9 +61,9 @@ TEST_CASE("emulator init: invalid values of environment variables are refused an
         CHECK(machine.log().find(sentence) != std::string::npos);
         unsetenv(variable);
     };
-    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "contains \"sm_91\"");
-    refused("LODE_EMULATOR_DEVICES", "sm_90a", "contains \"sm_90a\"");
-    refused("LODE_EMULATOR_CHECK", "memory,speed", "contains \"speed\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "contains 'sm_91'");
+    refused("LODE_EMULATOR_DEVICES", "sm_90a", "contains 'sm_90a'");
+    refused("LODE_EMULATOR_CHECK", "memory,speed", "contains 'speed'");
     refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is \"-1\"");
     refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is \"many\"");
 }

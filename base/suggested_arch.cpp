@@ -1,10 +1,10 @@
-#include "tools/lode/suggestion.hpp"
+#include "base/suggested_arch.hpp"
 
 #include "base/lower_case.hpp"
 
 #include <lode/base/arch.hpp>
 
-namespace lode::tool {
+namespace LODE_NAMESPACE {
 
 std::string suggested_arch(std::string_view text) {
     std::string letters;
@@ -21,4 +21,4 @@ std::string suggested_arch(std::string_view text) {
     return arch ? arch->to_string() : std::string();
 }
 
-}  // namespace lode::tool
+}  // namespace LODE_NAMESPACE

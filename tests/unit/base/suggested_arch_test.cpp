@@ -1,10 +1,10 @@
-#include "tools/lode/suggestion.hpp"
+#include "base/suggested_arch.hpp"
 
 #include <utility>
 
 #include <doctest/doctest.h>
 
-using namespace lode::tool;
+using namespace lode;
 
 TEST_CASE("suggestion: other spellings of architectures") {
     const std::pair<const char*, const char*> spellings[] = {{"sm80", "sm_80"},
