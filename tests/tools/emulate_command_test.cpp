@@ -182,6 +182,9 @@ TEST_CASE("emulate: with --json stdout is one object, and with a file it is the 
     CHECK(printed.complains("\nout\n"));
     CHECK(printed.json()["command"] == "emulate");
     CHECK(printed.json()["ok"] == true);
+    const std::vector<std::string> words = {"emulate", "--allow-unused", "--json", "--", "true"};
+    for (const Stream stream : {Stream::closed, Stream::full})
+        CHECK(lode::test::lode(words, bench.environment(), {.out = stream}).exit_code == 1);
     const auto written = bench.shell("echo out", {"--json=" + bench.json});
     CHECK(written.exit_code == 1);
     CHECK(written.out == "out\n");

@@ -54,6 +54,8 @@ public:
                 {{"variants", "--choices"}, 0},
                 {{"cache", "stats"}, 0},
                 {{"cache", "why", good_.string(), "--arch", "sm_90"}, 0},
+                {{"completion", "bash"}, 0},
+                {{"help", "emulate"}, 0},
                 {{"--help"}, 0},
                 {{"compile", "--help"}, 0},
                 {{"--version"}, 0}};

@@ -48,7 +48,7 @@ public:
         const bool is_written =
             json_.empty() || write_json(answer_json(command_, answer, warnings()));
         const int code = text_written && is_written ? exit_fine : exit_failed;
-        if (!answer.failure) return answer.exit_code.value_or(code);
+        if (!answer.failure) return std::max(answer.exit_code.value_or(exit_fine), code);
         write_stderr(error_text(*answer.failure, log_, colors, text_width(STDERR_FILENO)));
         return answer.exit_code.value_or(exit_failed);
     }

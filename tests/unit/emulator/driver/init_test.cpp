@@ -63,9 +63,11 @@ TEST_CASE("emulator init: invalid values of environment variables are refused an
     };
     refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "contains 'sm_91'");
     refused("LODE_EMULATOR_DEVICES", "sm_90a", "contains 'sm_90a'");
+    refused("LODE_EMULATOR_DEVICES", "90", "Did you mean 'sm_90'?");
+    refused("LODE_EMULATOR_DEVICES", "sm_90,none", "contains 'none' beside other devices");
     refused("LODE_EMULATOR_CHECK", "memory,speed", "contains 'speed'");
-    refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is \"-1\"");
-    refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is \"many\"");
+    refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is '-1'");
+    refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is 'many'");
 }
 
 TEST_CASE("emulator init: calls in a forked child are refused") {
