@@ -9,11 +9,12 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
         std::size_t at = 0;
         for (const std::uint64_t value : values)
             std::memcpy(bytes.data() + 8 * at++, &value, 8);
-        return lode::emulator::exec::format_printf(
-            text, bytes,
-            [](std::uint64_t address) { return std::string(address == 1 ? 3000 : 4, 'x'); });
+        return lode::emulator::exec::format_printf(text, bytes, [](std::uint64_t address) {
+            return std::string(address == 1 ? 3000 : 4, 'x');
+        });
     };
-    const auto text = [&](std::string_view format_text, std::initializer_list<std::uint64_t> values) {
+    const auto text = [&](std::string_view format_text,
+                          std::initializer_list<std::uint64_t> values) {
         return format(format_text, values).text;
     };
     CHECK(text("plain 100%%\n", {}) == "plain 100%\n");
@@ -34,8 +35,8 @@ TEST_CASE("printf: the result is the number of arguments, at most 32 of which ar
         conversions += "%d ";
     const std::vector<std::uint8_t> bytes(34 * 4);
     const auto print = [&](std::string_view format) {
-        return lode::emulator::exec::format_printf(
-            format, bytes, [](std::uint64_t) { return std::string(); });
+        return lode::emulator::exec::format_printf(format, bytes,
+                                                   [](std::uint64_t) { return std::string(); });
     };
     CHECK(print("none").arguments == 0);
     CHECK(print("%d %%, %*d").arguments == 3);
