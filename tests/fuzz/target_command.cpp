@@ -69,8 +69,8 @@ bool kernel_arguments(Bytes bytes) {
         offset += 16;
         require(!describe(parameters.back()).empty());
     }
-    const auto checked = check_arguments("k", parameters, arguments);
-    if (!checked) require(!checked.error().message.empty());
+    const auto fitted = fit_arguments("k", parameters, {}, arguments);
+    require(fitted ? fitted->size() == arguments.size() : !fitted.error().message.empty());
     return !arguments.empty();
 }
 

@@ -95,7 +95,7 @@ std::vector<std::string> kinds_of(const CompileJob& job, const Arch& arch) {
 }
 
 /// Whether there is one result, of the kind that --output names.
-Status check_output(const CompileJob& job) {
+Status check_one_result(const CompileJob& job) {
     auto archs = job.archs.archs;
     if (job.target && *job.target) archs = {(*job.target)->arch};
     std::vector<std::string> results;
@@ -154,7 +154,7 @@ Result<CompileJob> read_job(const CompileCommand& command) {
                    command.ptx,
                    command.report,
                    command.jobs};
-    if (command.output) LODE_TRY(check_output(job));
+    if (command.output) LODE_TRY(check_one_result(job));
     return job;
 }
 
