@@ -202,9 +202,8 @@ void start(const std::shared_ptr<LoadJob>& job) {
         // The compilation goes on as long as one kernel is wanted.
         for (const auto& one : job->wanted) {
             one.made->on_cancel([job, cancel = cached.canceller()] {
-                if (std::ranges::all_of(job->wanted, [](const auto& other) {
-                        return other.made->is_cancelled();
-                    }))
+                if (std::ranges::all_of(
+                        job->wanted, [](const auto& other) { return other.made->is_cancelled(); }))
                     cancel();
             });
         }

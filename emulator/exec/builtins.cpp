@@ -105,8 +105,7 @@ struct Conversion {
 template <class T>
 std::string converted(const Conversion& it, const char* kind, T value) {
     const std::string format = "%" + it.flags + "*.*" + kind;
-    const int length =
-        std::snprintf(nullptr, 0, format.c_str(), it.width, it.precision, value);
+    const int length = std::snprintf(nullptr, 0, format.c_str(), it.width, it.precision, value);
     std::string text(static_cast<std::size_t>(std::max(length, 0)), ' ');
     std::snprintf(text.data(), text.size() + 1, format.c_str(), it.width, it.precision, value);
     return text;
@@ -158,7 +157,8 @@ private:
         for (; i < format_.size() && std::string_view("-+ #0").find(format_[i]) < 5; ++i)
             it.flags += format_[i];
         it.width = std::clamp(number(i), -max_width, max_width);
-        if (i < format_.size() && format_[i] == '.') it.precision = std::min(number(++i), max_width);
+        if (i < format_.size() && format_[i] == '.')
+            it.precision = std::min(number(++i), max_width);
         for (; i < format_.size() && std::string_view("hljzt").find(format_[i]) < 5; ++i)
             it.is_wide = it.is_wide || format_[i] != 'h';
         if (i < format_.size()) it.kind = format_[i++];

@@ -27,6 +27,6 @@ struct Printed {
 /// Formats text as the device's printf does, in the C locale. `arguments` holds the bytes of the
 /// argument block; `text` returns the string at a generic address.
 Printed format_printf(std::string_view format, std::span<const u8> arguments,
-                          const std::function<std::string(u64)>& text);
+                      const std::function<std::string(u64)>& text);
 
 }  // namespace lode::emulator::exec

@@ -1,6 +1,6 @@
 /// \file
-/// All of lode in one include. A header of the host's own includes lode/fwd.hpp, which only declares
-/// the classes.
+/// All of lode in one include. A header of the host's own includes lode/fwd.hpp, which only
+/// declares the classes.
 ///
 /// \namespace lode
 /// The public API of lode. Names in `lode::detail` are internal.

@@ -78,9 +78,9 @@ std::string searched_places(const CacheOptions& options) {
     if (!options.folder.empty()) places.push_back("the folder " + options.folder.string());
     for (const auto& pack : options.packs) {
         std::error_code problem;
-        places.push_back(fmt::format(
-            "the pack {}{}", pack.string(),
-            std::filesystem::exists(pack, problem) ? "" : " (there is no such file)"));
+        places.push_back(
+            fmt::format("the pack {}{}", pack.string(),
+                        std::filesystem::exists(pack, problem) ? "" : " (there is no such file)"));
     }
     if (options.remote.is_set()) places.push_back("the remote cache");
     return places.empty() ? "nothing on disk" : fmt::format("{}", fmt::join(places, ", "));
@@ -134,10 +134,11 @@ Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
         return {};
     }
     ++storage_.counters.refused;
-    return fail(Errc::not_found,
-                fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Searched: "
-                            "{}. Fill one of them beforehand with the same compiler.",
-                            what, searched_places(storage_.options())));
+    return fail(
+        Errc::not_found,
+        fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Searched: "
+                    "{}. Fill one of them beforehand with the same compiler.",
+                    what, searched_places(storage_.options())));
 }
 
 std::optional<Error> Requests::gives_up(const RequestContext& context) const {

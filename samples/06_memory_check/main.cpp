@@ -2,7 +2,8 @@
 // software device, which checks every access, and prints its report with the kernel's source line.
 //
 //     cmake -B build && cmake --build build && build/06_memory_check
-//     … Kernel mean2 writes 4 bytes of global memory … past the end …stencil.cu:6, …
+//     device_lost: stencil.cu:6: mean2 writes 4 bytes past the end of a 4000-byte allocation
+//     …
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 

@@ -242,7 +242,7 @@ TEST_CASE("device code in a child: a stack overflows" * doctest::skip()) {
     CHECK(error.code == Errc::device_lost);
     if (machine()->driver().is_emulator()) {
         CHECK(error.native.name == "CUDA_ERROR_HARDWARE_STACK_ERROR");
-        CHECK_CONTAINS(error.message, "exceeds the limit of");
+        CHECK_CONTAINS(error.message, "beyond the stack's limit of");
     }
 }
 

@@ -121,9 +121,11 @@ TEST_CASE("child: illegal address" * doctest::skip()) {
     const auto error = require_error(two.sync());
     CHECK(error.code == Errc::device_lost);
     CHECK(error.native.name == "CUDA_ERROR_ILLEGAL_ADDRESS");
-    CHECK_CONTAINS(error.message,
-                   "The suspect is the last launch on this stream: 'stray' with "
-                   "grid (3, 1, 1) and block (64, 1, 1)");
+    // The software device says which kernel it was.
+    CHECK_CONTAINS(error.message, machine()->driver().is_emulator()
+                                      ? ": stray "
+                                      : "The suspect is the last launch on this stream: 'stray' "
+                                        "with grid (3, 1, 1) and block (64, 1, 1)");
     CHECK(device.is_lost());
     for (const Status& status : {fine.launch(one, {.block = {32}}, x), x.zero(), device.sync()}) {
         REQUIRE_FALSE(status);

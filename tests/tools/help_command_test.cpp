@@ -63,7 +63,7 @@ TEST_CASE("help: the commands have headings, and the first screen says where to 
           "This machine and its shell:\n  info ", "Common options:\n  -h, --help ",
           "\nDocuments: ", "\nExample:\n  lode run saxpy.cu saxpy "})
         CHECK_CONTAINS(help, title);
-    CHECK(all_commands().size() == 25);
+    CHECK(all_commands().size() == 26);
     CHECK_CONTAINS(help_of({"cache", "gc"}), "Options of lode cache:\n  --folder DIR ");
     CHECK_CONTAINS(help_of({"compile"}), "\nCompilation:\n  -D, --define NAME[=VALUE]...");
 }
@@ -132,7 +132,7 @@ TEST_CASE("help: each command has an example, and the examples work") {
     REQUIRE(in("lode compile main.cu --arch sm_90 --relocatable && "
                "lode compile twice.cu --arch sm_90 --relocatable && "
                "LODE_RECORD=app.jsonl lode run saxpy.cu saxpy --cover 4 -- 2f f32[4] f32[4] 4 && "
-               "mkdir old-cache && chmod 700 old-cache && lode cache pack app.pack && "
+               "mkdir old-cache && chmod 700 old-cache && lode cache pack -o app.pack && "
                "for name in one two old new; do cp app.pack $name.pack; done") == "");
     for (const auto& command : all_commands()) {
         const auto examples = examples_of(help_of(command));

@@ -50,7 +50,7 @@ TEST_CASE("mistakes: words that no command knows") {
              {{"info", "--color=alwys"},
               2,
               "must be one of auto, always, never. Did you mean 'always'?"},
-             {{"compile", "-o", "--report"}, 2, "-o needs a value (DIR), but '--report' follows."},
+             {{"compile", "-o", "--report"}, 2, "-o needs a value (FILE), but '--report' follows."},
          })
         check_words(mistake);
 }

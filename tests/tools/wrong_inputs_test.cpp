@@ -24,7 +24,7 @@ struct WrongLine {
 
 constexpr WrongLine without_driver[] = {
     {"compile %dir --arch sm_90", 1, "'%dir' is a folder, not a file."},
-    {"compile %nul.cu --arch sm_90", 1, "'%nul.cu' isn't source text: byte 6 of 7 is NUL."},
+    {"compile %nul.cu --arch sm_90", 2, "'%nul.cu' isn't source text: byte 6 of 7 is NUL."},
     {"compile %empty.ptx --arch sm_90", 2,
      "%empty.ptx is PTX already; this command compiles CUDA C++."},
     {"compile - - --arch sm_90", 2,
@@ -64,7 +64,7 @@ constexpr WrongLine without_driver[] = {
      "--max-registers is '256'; it must be a whole number from 0 to 255."},
     {"compile %k.cu --arch sm_90 --jobs 0", 2,
      "--jobs is '0'; it must be a whole number from 1 to 1024."},
-    {"compile %k.cu --arch sm_90 -I %k.cu", 1, "Include folder '%k.cu' isn't a folder."},
+    {"compile %k.cu --arch sm_90 -I %k.cu", 2, "Include folder '%k.cu' isn't a folder."},
     {"compile %k.cu --for 9.0 --driver new", 2,
      "--driver is 'new', not a CUDA version: write it as 12.4."},
     {"compile %k.cu --arch native", 2,
@@ -90,7 +90,7 @@ constexpr WrongLine without_driver[] = {
     {"link %k.ptx --arch sm_90 -o %dir", 2,
      "--output is '%dir', a folder; it must name a file. Name one in it."},
     {"link %k.ptx %k.ptx --arch sm_90 -o %x", 1, "Both 'k.ptx' and 'k.ptx' define 'k'."},
-    {"link %k.ptx --arch compute_90 -o %x", 1,
+    {"link %k.ptx --arch compute_90 -o %x", 2,
      "Linking for compute_90, a virtual target, gives PTX, which needs LTO-IR in every input; "
      "'k.ptx' is PTX."},
     {"link %k.ptx --arch sm_90", 2, "--output is required."},
@@ -123,7 +123,7 @@ constexpr WrongLine without_driver[] = {
      "Architecture 'sm90' isn't valid: it starts with neither sm_ nor compute_. Write it as sm_90, "
      "sm_90a, sm_100f or compute_80. Did you mean 'sm_90'?"},
     {"warm %dir", 1, "'%dir' is a folder, not a file."},
-    {"warm %empty", 1, "%empty isn't valid JSON from line 1, column 1 on."},
+    {"warm %empty", 2, "%empty isn't valid JSON from line 1, column 1 on."},
     {"warm %none.json --jobs many", 2,
      "--jobs is 'many'; it must be a whole number from 1 to 1024."},
     {"warm %none.json --timeout 5s", 2,
@@ -182,7 +182,7 @@ constexpr WrongLine on_software_device[] = {
     {"run %k.cu saxpy --grid 1 --arch all", 2,
      "--arch is 'all', but one architecture is needed here, such as sm_90."},
     {"run %k.cu saxpy --grid 1 --check memry", 2,
-     "--check contains \"memry\"; the possible values are memory, race, init, sync, all and none. "
+     "--check contains 'memry'; the possible values are memory, race, init, sync, all and none. "
      "Did you mean 'memory'?"},
     {"run %k.cu saxpy --grid 1 --findings %dir", 2,
      "--findings is '%dir', a folder; it must name a file. Name one in it."},
@@ -201,7 +201,7 @@ constexpr WrongLine on_software_device[] = {
      "write 2."},
     {"run %k.cu saxpy --grid 1 -- 2 f32[4] f32[4] 5G", 1,
      "Argument 4 ('5G') is outside the range of u32, 0 to 4294967295; saxpy takes int32 there."},
-    {"run %k.cu saxpy --grid 1 -- 2 f32[4]@%k.pack f32[4] 4", 1,
+    {"run %k.cu saxpy --grid 1 -- 2 f32[4]@%k.pack f32[4] 4", 2,
      "The file %k.pack has 8 bytes, but f32[4] holds 16."},
     {"run %k.cu saxpy --grid 1 -- 2 f32[4]@%missing f32[4] 4", 1, "File '%missing' doesn't exist."},
     {"run %k.cu typed --grid 1 -- 1 f64[1] 1 1", 1,
@@ -256,7 +256,7 @@ public:
         if (said.ends_with("` shows its usage.")) said.resize(said.rfind(" `lode "));
         const std::string expected = std::string("lode: ") + row.says;
         CHECK_MESSAGE(said == expected, row.line, "\n", said);
-        CHECK(outcome.exit_code == row.exit_code);
+        CHECK_MESSAGE(outcome.exit_code == row.exit_code, std::string(row.line));
         CHECK(outcome.out.empty());
     }
 

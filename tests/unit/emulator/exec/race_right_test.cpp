@@ -450,7 +450,7 @@ K {
     CHECK(outcome.findings == 0);
     REQUIRE(rig.findings.size() == 2);
     for (const std::string& text : rig.findings)
-        CHECK(text.find("has a benign race of equal values") != std::string::npos);
+        CHECK(text.find(" in a benign race of equal values ") != std::string::npos);
 }
 
 }  // namespace lode::emulator::exec

@@ -19,7 +19,8 @@ void expect_race(const std::string& body, Dim3 grid, Dim3 block, bool whole = fa
     for (auto at = source.find("// race"); at != source.npos; at = source.find("// race", at + 1)) {
         const auto line =
             1 + std::count(source.begin(), source.begin() + static_cast<long>(at), '\n');
-        places.push_back("checked.cu:" + std::to_string(line) + ",");
+        for (const char after : {':', ','})
+            places.push_back("checked.cu:" + std::to_string(line) + after);
     }
     for (const std::uint64_t seed : {0, 5}) {
         Checked rig(source);

@@ -175,8 +175,9 @@ TEST_CASE("tensor copies: what a device can't do is a fault") {
     const TensorMap map = words_at(rig.memory_of_values);
     const auto odd = run(map, "mov.u32 %r2, 3;\n" + issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
     CHECK(odd.fault == Fault::illegal_instruction);
-    CHECK(
-        says(odd, "elements of 4 bytes from the first coordinate 3, which isn't a multiple of 16"));
+    CHECK(says(odd,
+               "a coordinate that isn't a multiple of 16 bytes\n  coordinate: the first is 3, of "
+               "elements of 4 bytes"));
     const auto below = run(map,
                            "mov.u32 %r3, -1;\ncp.async.bulk.tensor.2d.global.shared::cta.tile."
                            "bulk_group [%rd1, {%r2, %r3}], [%r1];\n");

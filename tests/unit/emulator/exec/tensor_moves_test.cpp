@@ -341,7 +341,7 @@ TEST_CASE("tensor memory: what a kernel does wrong is named") {
         "@%p2 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n@%p2 "
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r100], 32;\n",
         "allocates tensor memory after giving up the right to", Fault::illegal_instruction);
-    check_fault("exit;\n", "ends with 512 columns of tensor memory allocated, in block (0,0,0)",
+    check_fault("exit;\n", "ends with 512 columns of tensor memory allocated\n  block: (0,0,0)",
                 Fault::launch_failed);
     const auto product = [](std::uint32_t instruction, std::uint64_t descriptor) {
         return fmt::format(

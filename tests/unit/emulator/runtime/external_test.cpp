@@ -109,7 +109,7 @@ TEST_CASE("external memory: an access past its end is an error that names it") {
     require(load_add_one(device).launch(stream, cover(5, 32), end, 5U));
     const auto error = failure_of(stream.sync());
     CHECK(error.code == Errc::device_lost);
-    CHECK(says(error, "10000-byte imported device allocation"));
+    CHECK(says(error, "10000 bytes of imported device memory"));
 }
 
 TEST_CASE("external memory: wrong descriptors are refused and stay the caller's") {

@@ -311,7 +311,7 @@ TEST_CASE("device lines: a folder whose name has a quote breaks only the lines")
     fs::create_directory(folder);
     const auto file = put(folder / "wrong.cu", wrong);
     const Runtime runtime = open(CacheOptions{.mode = CacheMode::off});
-    CHECK(contains(message_of(require(runtime.device()), Source::file(file)), "block (0,0,0), "));
+    CHECK(contains(message_of(require(runtime.device()), Source::file(file)), "block (0,0,0); "));
 }
 
 TEST_CASE("device lines: threads find errors in several modules at once") {
