@@ -184,10 +184,11 @@ Result<std::optional<std::string>> environment_word(std::string_view name) {
     assert(row != std::end(table) && !row->allowed.empty() && "the table says what is allowed");
     if (!value) return value;
     const std::vector<std::string> words = list_of(row->allowed);
-    if (std::ranges::count(words, *value) == 0)
+    if (std::ranges::count(words, *value) == 0) {
         return wrong(name, *value,
                      words.size() == 1 ? words.front() : fmt::format("one of {}", row->allowed),
                      words);
+    }
     return value;
 }
 

@@ -82,7 +82,7 @@ std::string searched_places(const CacheOptions& options) {
             fmt::format("the pack {}{}", pack.string(),
                         std::filesystem::exists(pack, problem) ? "" : " (there is no such file)"));
     }
-    if (options.remote.is_set()) places.push_back("the remote cache");
+    if (options.remote.is_set()) places.emplace_back("the remote cache");
     return places.empty() ? "nothing on disk" : fmt::format("{}", fmt::join(places, ", "));
 }
 

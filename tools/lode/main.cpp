@@ -157,18 +157,20 @@ int run(int argc, char** argv) {
             for (auto* inner : command.app->get_subcommands([](CLI::App*) { return true; }))
                 inner->group("Commands");
             add_color(*command.app);
-            if (command.prints_json)
+            if (command.prints_json) {
                 command.app
                     ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), json,
                                "Print one JSON object instead of text; with =FILE, write it to a "
                                "file beside the text")
                     ->type_name("[=FILE]")
                     ->group(common);
-            if (command.compiles)
+            }
+            if (command.compiles) {
                 command.app
                     ->add_flag("--log", whole_log,
                                "Print the compiler's whole log if the source doesn't compile")
                     ->group(common);
+            }
             commands.push_back(std::move(command));
         }
     }

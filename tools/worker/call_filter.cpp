@@ -100,8 +100,8 @@ private:
         const std::size_t end_of_rule = code_.size() + length;
         go_unless_equal(static_cast<std::uint32_t>(call), end_of_rule);
         for (const auto& [argument, mask, value] : conditions) {
-            for (const unsigned half : {0U, 1U}) {
-                load(offsetof(seccomp_data, args) + 8 * argument + 4 * half);
+            for (const std::size_t half : {0, 1}) {
+                load(offsetof(seccomp_data, args) + 8 * std::size_t{argument} + 4 * half);
                 add(BPF_ALU | BPF_AND | BPF_K, static_cast<std::uint32_t>(mask >> (32 * half)));
                 go_unless_equal(static_cast<std::uint32_t>(value >> (32 * half)), end_of_rule);
             }
