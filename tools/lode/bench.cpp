@@ -4,7 +4,7 @@
 #include "tools/lode/child_process.hpp"
 #include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
-#include "tools/lode/output.hpp"
+#include "tools/lode/result_file.hpp"
 
 #include <filesystem>
 #include <memory>

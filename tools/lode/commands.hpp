@@ -69,6 +69,13 @@ enum class NoDevice : std::uint8_t { take_software_device, take_software_device_
 [[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device,
                                            CompileEventHook events = {});
 
+/// An error about a variable that an option stands for, in terms of the option.
+[[nodiscard]] Error in_option(Error error, std::string_view variable, std::string_view option);
+
+/// Makes the software device the driver, with the checks of --check. Says so where LODE_DRIVER
+/// doesn't. Errors: invalid_argument.
+[[nodiscard]] Status use_checks(const std::string& checks);
+
 /// not_found if LODE_FORCE_VARIANT names a kernel family that lode doesn't have; the message lists
 /// those it has. invalid_argument if the value can't be parsed.
 [[nodiscard]] Status check_forced_families();

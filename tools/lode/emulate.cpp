@@ -6,6 +6,7 @@
 #include "tools/lode/emulation_folder.hpp"
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/result_file.hpp"
 #include "tools/lode/sarif.hpp"
 
 #include <lode/runtime/driver.hpp>
@@ -30,17 +31,6 @@ struct EmulateCommand {
     ChildOutput output = ChildOutput::to_stdout;
 };
 
-/// An error about the variables that stand for options, in terms of the options.
-Error in_options(Error error, const EmulateCommand& values) {
-    const auto replace = [&](bool is_given, std::string_view variable, std::string_view option) {
-        const auto at = error.message.find(variable);
-        if (is_given && at != std::string::npos) error.message.replace(at, variable.size(), option);
-    };
-    replace(!values.checks.empty(), "LODE_EMULATOR_CHECK", "--check");
-    replace(!values.devices.empty(), "LODE_EMULATOR_DEVICES", "--devices");
-    return error;
-}
-
 /// The library of the software device. Opening it here reports wrong devices and checks before the
 /// program starts.
 Result<std::filesystem::path> find_device(const EmulateCommand& values) {
@@ -48,7 +38,12 @@ Result<std::filesystem::path> find_device(const EmulateCommand& values) {
     if (!values.checks.empty()) ::setenv("LODE_EMULATOR_CHECK", values.checks.c_str(), 1);
     ::unsetenv("LODE_EMULATOR_REPORT");  // It is the program's, not this command's.
     const auto driver = Driver::open({.emulator = true});
-    if (!driver) return tl::unexpected(in_options(driver.error(), values));
+    if (!driver) {
+        Error error = driver.error();
+        if (!values.checks.empty()) error = in_option(error, "LODE_EMULATOR_CHECK", "--check");
+        if (!values.devices.empty()) error = in_option(error, "LODE_EMULATOR_DEVICES", "--devices");
+        return tl::unexpected(std::move(error));
+    }
     return std::filesystem::path(driver->origin());
 }
 

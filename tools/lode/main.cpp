@@ -7,6 +7,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/report.hpp"
+#include "tools/lode/result_file.hpp"
 
 #include <algorithm>
 #include <array>

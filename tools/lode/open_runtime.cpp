@@ -4,8 +4,12 @@
 #include "tools/lode/output.hpp"
 
 #include <lode/base/environment.hpp>
+#include <lode/runtime/driver.hpp>
 
+#include <cstdlib>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace lode::tool {
 
@@ -31,6 +35,37 @@ Result<Runtime> open_runtime(NoDevice no_device, CompileEventHook events) {
          .compiler = {.nvrtc = {}, .log = nothing},
          .cache = std::move(cache),
          .log = no_device == NoDevice::take_software_device_silently ? nothing : warning_log()});
+}
+
+Error in_option(Error error, std::string_view variable, std::string_view option) {
+    const auto at = error.message.find(variable);
+    if (at != std::string::npos) error.message.replace(at, variable.size(), option);
+    return error;
+}
+
+Status use_checks(const std::string& checks) {
+    constexpr std::string_view variable = "LODE_EMULATOR_CHECK";
+    if (checks.empty())
+        return fail(Errc::invalid_argument, "--check is empty; name checks, as in memory,race.");
+    const auto driver = environment("LODE_DRIVER");
+    if (driver && *driver != "emulator") {
+        return fail(Errc::invalid_argument,
+                    fmt::format("--check needs the software device, and LODE_DRIVER is '{}'. Unset "
+                                "LODE_DRIVER.",
+                                *driver));
+    }
+    ::setenv("LODE_DRIVER", "emulator", 1);
+    ::setenv(variable.data(), checks.c_str(), 1);
+    const auto opened = Driver::open({.emulator = true});
+    if (!opened && opened.error().message.find(variable) != std::string::npos)
+        return tl::unexpected(in_option(opened.error(), variable, "--check"));
+    if (!driver && opened) {
+        warning_log().write(LogLevel::warning,
+                            fmt::format("The software device runs the kernel with --check {}; no "
+                                        "GPU is used.",
+                                        checks));
+    }
+    return {};
 }
 
 }  // namespace lode::tool

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <mutex>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -104,33 +103,6 @@ void write_stderr(std::string_view text) noexcept {
     const std::lock_guard guard(progress_mutex);
     remove_progress();
     [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, text);
-}
-
-Status check_output(std::string_view option, const std::filesystem::path& file) {
-    const auto refuse = [&](std::string_view why) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} can't write '{}': {}.", option, file.string(), why));
-    };
-    if (file.empty()) return {};
-    std::error_code ignored;
-    switch (std::filesystem::symlink_status(file, ignored).type()) {
-        case std::filesystem::file_type::directory:
-            return refuse("it is a folder");
-        case std::filesystem::file_type::symlink:
-            return refuse("it is a link, and would be replaced");
-        case std::filesystem::file_type::none:
-        case std::filesystem::file_type::not_found:
-        case std::filesystem::file_type::regular:
-            break;
-        default:
-            return refuse("it isn't a regular file");
-    }
-    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
-    if (errno == ENOENT)
-        return refuse(fmt::format("the folder '{}' doesn't exist", folder.string()));
-    return refuse(fmt::format("the folder '{}': {}", folder.string(),
-                              std::generic_category().message(errno)));
 }
 
 std::size_t text_width(int file) {

@@ -7,7 +7,6 @@
 #include <lode/base/log.hpp>
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,11 +29,6 @@ void restore_signals() noexcept;
 
 /// Writes `text` to stderr as far as possible.
 void write_stderr(std::string_view text) noexcept;
-
-/// Whether write_atomic() can make the file that an option names, before any work is done for it.
-/// Refuses what isn't a regular file, which would be replaced. An empty path stands for none.
-/// Errors: invalid_argument.
-[[nodiscard]] Status check_output(std::string_view option, const std::filesystem::path& file);
 
 /// The columns of the lines on the stream `file`: COLUMNS if it is set, else those of its terminal.
 /// any_width if there is none.

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace lode::tool {
 namespace {
@@ -75,6 +76,33 @@ Status check_result_folder(const fs::path& folder) {
     if (folder.empty())
         return fail(Errc::invalid_argument, "--out-dir is empty; it must name a folder.");
     return check_way("--out-dir", folder, folder);
+}
+
+Status check_output(std::string_view option, const std::filesystem::path& file) {
+    const auto refuse = [&](std::string_view why) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} can't write '{}': {}.", option, file.string(), why));
+    };
+    if (file.empty()) return {};
+    std::error_code ignored;
+    switch (std::filesystem::symlink_status(file, ignored).type()) {
+        case std::filesystem::file_type::directory:
+            return refuse("it is a folder");
+        case std::filesystem::file_type::symlink:
+            return refuse("it is a link, and would be replaced");
+        case std::filesystem::file_type::none:
+        case std::filesystem::file_type::not_found:
+        case std::filesystem::file_type::regular:
+            break;
+        default:
+            return refuse("it isn't a regular file");
+    }
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+    if (errno == ENOENT)
+        return refuse(fmt::format("the folder '{}' doesn't exist", folder.string()));
+    return refuse(fmt::format("the folder '{}': {}", folder.string(),
+                              std::generic_category().message(errno)));
 }
 
 Status make_parent_folders(const fs::path& file) {

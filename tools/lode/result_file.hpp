@@ -1,4 +1,4 @@
-// The files and folders that --output, --out-dir and --findings name.
+// The files and folders that options name for results.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -27,6 +27,11 @@ namespace lode::tool {
 /// Checks the value of --out-dir before the work: invalid_argument unless it is a folder or can
 /// become one.
 [[nodiscard]] Status check_result_folder(const std::filesystem::path& folder);
+
+/// Whether write_atomic() can make the file that an option names, before any work is done for it.
+/// Refuses what isn't a regular file, which would be replaced. An empty path stands for none.
+/// Errors: invalid_argument.
+[[nodiscard]] Status check_output(std::string_view option, const std::filesystem::path& file);
 
 /// Makes the missing folders on the way to a file. Errors: file_failed.
 [[nodiscard]] Status make_parent_folders(const std::filesystem::path& file);

@@ -16,8 +16,6 @@
 #include "tools/lode/result_file.hpp"
 #include "tools/lode/sarif.hpp"
 
-#include <lode/base/environment.hpp>
-#include <lode/runtime/driver.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
@@ -112,36 +110,6 @@ Status check_kernel_name(const RunCommand& command) {
 /// Where the software device writes what it finds, to be made a file of findings.
 std::filesystem::path journal_of(const std::filesystem::path& findings) {
     return findings.string() + ".journal";
-}
-
-/// Makes the software device the driver, with these checks.
-Status use_checks(const std::string& checks) {
-    constexpr std::string_view variable = "LODE_EMULATOR_CHECK";
-    if (checks.empty())
-        return fail(Errc::invalid_argument, "--check is empty; name checks, as in memory,race.");
-    const auto driver = environment("LODE_DRIVER");
-    if (driver && *driver != "emulator") {
-        return fail(Errc::invalid_argument,
-                    fmt::format("--check needs the software device, and LODE_DRIVER is '{}'. Unset "
-                                "LODE_DRIVER.",
-                                *driver));
-    }
-    ::setenv("LODE_DRIVER", "emulator", 1);
-    ::setenv(variable.data(), checks.c_str(), 1);
-    const auto opened = Driver::open({.emulator = true});
-    const auto at = opened ? std::string::npos : opened.error().message.find(variable);
-    if (at != std::string::npos) {
-        Error error = opened.error();
-        error.message.replace(at, variable.size(), "--check");
-        return tl::unexpected(std::move(error));
-    }
-    if (!driver && opened) {
-        warning_log().write(LogLevel::warning,
-                            fmt::format("The software device runs the kernel with --check {}; no "
-                                        "GPU is used.",
-                                        checks));
-    }
-    return {};
 }
 
 Result<RunRequest> read_request(const RunCommand& command) {
