@@ -174,9 +174,8 @@ private:
         const std::string_view as_it_stands = format_.substr(percent, it.end - percent);
         if (it.kind == '%') {
             printed_.text += '%';
-        } else if (std::string_view("diuxXoceEfFgGaAps").find(it.kind) == std::string_view::npos) {
-            printed_.text += as_it_stands;
-        } else if (printed_.arguments == max_arguments) {
+        } else if (std::string_view("diuxXoceEfFgGaAps").find(it.kind) == std::string_view::npos ||
+                   printed_.arguments == max_arguments) {
             printed_.text += as_it_stands;
         } else {
             printed_.text += value_of(it);

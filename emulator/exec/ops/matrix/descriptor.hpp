@@ -73,10 +73,10 @@ inline std::string wrong_descriptor(u64 bits) {
         return "uses a matrix descriptor with the swizzle " + std::to_string(layout) +
                ", which doesn't exist";
     if ((bits >> 46 & 7) != 1) return "uses a matrix descriptor whose bits 46 to 48 aren't 0b001";
-    if ((bits >> 52 & 1) != 0)
-        return "uses a matrix descriptor with an absolute leading dimension, which the software "
-               "device "
-               "doesn't know";
+    if ((bits >> 52 & 1) != 0) {
+        return "uses a matrix descriptor with an absolute leading dimension, "
+               "which the software device doesn't know";
+    }
     return {};
 }
 

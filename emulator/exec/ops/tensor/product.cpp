@@ -319,10 +319,11 @@ const Op* tensor_product(WarpContext& c, const Op* op) {
         TensorInstruction of;
         std::string wrong = read_instruction(plan, source<u32>(c, plan.instruction)[i], of);
         if (wrong.empty() && plan.zero_columns != no_slot &&
-            source<u64>(c, plan.zero_columns)[i] != 0)
+            source<u64>(c, plan.zero_columns)[i] != 0) {
             wrong =
-                "multiplies with a mask of columns that are zero, which the software device "
-                "doesn't know";
+                "multiplies with a mask of columns that are zero, "
+                "which the software device doesn't know";
+        }
         if (!wrong.empty()) return raise(c, op, i, Fault::illegal_instruction, wrong);
         const auto product = std::make_unique<TensorMultiplication>(c, op, i, of);
         if (!product->run()) return leave();
