@@ -121,8 +121,10 @@ Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
     for (const auto& [name, file] : stand_ins) {
         const auto target = folder.device_.parent_path() / file;
         if (!fs::exists(target, problem)) {
-            return fail(Errc::not_found, fmt::format("'{}' isn't beside the software device ({}).",
-                                                     file, folder.device_.string()));
+            return fail(Errc::not_found,
+                        fmt::format("'{}' isn't beside the software device ({}). The installation "
+                                    "or the build is incomplete; scripts/test builds all of lode.",
+                                    file, folder.device_.string()));
         }
         LODE_TRY(link_to(target, folder.path_ / name));
     }
