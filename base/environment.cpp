@@ -77,15 +77,14 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_EMULATOR", "The software device's library, or the folder that holds it.",
      "beside the program, then lode's private library folder"},
     {"LODE_EMULATOR_CHECK",
-     "What the software device checks in kernels: memory, race, init, sync, separated by commas; "
-     "all, or "
-     "none.",
+     "What the software device checks: memory, race, init, sync, streams, separated by commas; "
+     "all, or none.",
      "memory"},
     {"LODE_EMULATOR_DEVICES",
      "The devices that the software device shows, e.g. sm_75,sm_90, or none.", "sm_90"},
     {"LODE_EMULATOR_FINDINGS",
-     "Whether a finding of race, init or sync is an error at the next sync (fail) or a log line "
-     "(log).",
+     "Whether a finding of another check than memory is an error at the next sync (fail) or a log "
+     "line (log).",
      "fail", "fail, log"},
     {"LODE_EMULATOR_LOG", "stderr prints the software device's log.",
      "kept for the program to fetch", "stderr"},

@@ -34,12 +34,12 @@ std::optional<std::uint64_t> read_number(std::string_view variable) {
     return std::nullopt;
 }
 
-/// LODE_EMULATOR_CHECK: any combination of memory, race, init and sync, or all or none.
+/// LODE_EMULATOR_CHECK: any combination of memory, race, init, sync and streams, or all or none.
 std::optional<exec::Checks> read_checks() {
     const auto text = environment("LODE_EMULATOR_CHECK");
     exec::Checks checks;
     if (!text) return checks;
-    checks = exec::Checks{false, false, false, false};
+    checks = exec::Checks{.memory = false};
     for (const std::string_view word : words_of(*text)) {
         if (word == "memory") {
             checks.memory = true;
@@ -49,13 +49,16 @@ std::optional<exec::Checks> read_checks() {
             checks.init = true;
         } else if (word == "sync") {
             checks.sync = true;
+        } else if (word == "streams") {
+            checks.streams = true;
         } else if (word == "all") {
-            checks = exec::Checks{true, true, true, true};
+            checks = exec::Checks{true, true, true, true, true};
         } else if (word != "none") {
-            static const std::string known[] = {"memory", "race", "init", "sync", "all", "none"};
+            static const std::string known[] = {"memory",  "race", "init", "sync",
+                                                "streams", "all",  "none"};
             log::report(
                 fmt::format("LODE_EMULATOR_CHECK contains '{}'; the possible values are memory, "
-                            "race, init, sync, all and none.{}",
+                            "race, init, sync, streams, all and none.{}",
                             word, did_you_mean(closest(word, known))));
             return std::nullopt;
         }
@@ -103,6 +106,7 @@ CUresult Driver::initialise() {
     settings.seed = *seed;
     settings.workers = static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers));
     settings.findings_fail = *findings == "fail";
+    if (settings.checks.streams) order = std::make_shared<StreamOrder>();
     settings.timeout_ms = std::min<std::uint64_t>(*timeout, longest_timeout);
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(

@@ -38,7 +38,7 @@ struct Settings {
     exec::Checks checks;
     std::uint64_t seed = 0;
     unsigned workers = 0;
-    bool findings_fail = true;     ///< Findings of race, init and sync are errors, not only logged.
+    bool findings_fail = true;     ///< Findings of all checks are errors, not only logged.
     std::uint64_t timeout_ms = 0;  ///< Limit of each launch; 0: none.
 };
 
@@ -97,6 +97,7 @@ struct Driver {
     Handles<ExternalSemaphore, CUexternalSemaphore> external_semaphores;
     Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
+    std::shared_ptr<StreamOrder> order;  ///< For the check `streams`; else null.
 
     /// Implements cuInit: reads the environment and creates the devices.
     CUresult initialise();

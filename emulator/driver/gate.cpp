@@ -31,6 +31,7 @@ Orders& orders() noexcept {
 }
 
 thread_local unsigned long newest_call = 0;
+thread_local const char* newest_entry = "";
 
 bool is_first_refusal(const char* what) {
     static std::mutex mutex;
@@ -68,6 +69,7 @@ CUresult count(const char* symbol) noexcept {
     Orders& now = orders();
     const unsigned long call = now.calls.fetch_add(1, std::memory_order_relaxed) + 1;
     newest_call = call;
+    newest_entry = symbol;
     unsigned long target = now.target.load(std::memory_order_acquire);
     if (const int wanted = call_hook::ask(symbol); wanted != CUDA_SUCCESS) {
         now.hit = symbol;
@@ -89,6 +91,10 @@ void order(unsigned long n, CUresult result) noexcept {
 
 unsigned long calls() noexcept {
     return orders().calls;
+}
+
+const char* current_entry() noexcept {
+    return newest_entry;
 }
 
 unsigned long current_call() noexcept {

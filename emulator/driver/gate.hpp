@@ -22,6 +22,8 @@ void order(unsigned long n, CUresult result) noexcept;
 unsigned long calls() noexcept;
 /// The number of the calling thread's last call among all of the process; 0 before the first.
 unsigned long current_call() noexcept;
+/// Its symbol; empty before the first.
+const char* current_entry() noexcept;
 /// The symbol of the call that failed on request, without its version; empty if there is none.
 std::string hit();
 /// Clears the call count and any requested failure.

@@ -355,6 +355,10 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         std::unique_lock lock(pool_->mutex);
         pool_->done.wait(lock, all_left);
     }
+    if (options.touched != nullptr) {
+        for (u32 k = 0; k < count; ++k)
+            pool_->workers[k]->touched.move_into(*options.touched);
+    }
     LaunchOutcome& outcome = launch.outcome;
     if (launch.timed_out.load() && outcome.fault == Fault::launch_timeout &&
         outcome.place.kind.empty()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emulator/decode/module.hpp"
+#include "emulator/memory/touched_bytes.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -49,6 +50,9 @@ struct Checks {
     /// unwritten device memory.
     bool init = false;
     bool sync = false;  ///< Wrong use of barriers, warp operations and mbarriers.
+    /// Operations that touch the same bytes, although nothing orders them. It is the caller's,
+    /// which sets LaunchOptions::touched.
+    bool streams = false;
 };
 
 /// One finding of the checks.
@@ -70,6 +74,9 @@ struct FindingReport {
     operator std::string_view() const noexcept { return text; }  // NOLINT: it stands for its text.
 };
 
+/// A function's name for a headline: demangled, without parameters, and not long.
+[[nodiscard]] std::string brief_name(std::string_view symbol);
+
 struct LaunchOptions {
     bool cooperative = false;  ///< All blocks are resident at once.
     Checks checks;
@@ -86,8 +93,10 @@ struct LaunchOptions {
     /// %nsmid; %smid is always less.
     std::uint32_t multiprocessors = 1;
     /// Compiles a region of ops after it has run this many times with all lanes, once for launches
-    /// with the checks `race` or `init` and once for others. 0: never.
+    /// with the checks `race`, `init` or `streams` and once for others. 0: never.
     std::uint32_t compile_after = 32;
+    TouchedBytes* touched =
+        nullptr;  ///< If set, receives what the launch touches in global memory.
     const std::atomic<bool>* cancel = nullptr;  ///< Polled; true is launch_timeout.
     /// Receives the text of each printf. Calls are serialised but may come from any worker's
     /// thread; the function must not launch kernels. Null discards the text.

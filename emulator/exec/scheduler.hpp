@@ -130,6 +130,7 @@ struct alignas(64) Worker {
         clusters;  ///< Clusters of open blocks, if they have several.
     std::minstd_rand random;
     bool shuffled = false;
+    TouchedPages touched;  ///< In this launch, if its options ask for them.
     u32 turn_budget = 0;
     /// A group of lanes has waited for tensor memory or for products in this launch.
     bool has_waited = false;
@@ -217,8 +218,6 @@ std::string shared_thing(const Launch& launch, u32 offset);
 std::string shared_place(const Launch& launch, u32 offset);
 /// A name without its scopes.
 std::string last_name(std::string_view name);
-/// A function's name for a headline: demangled, without parameters, and not long.
-std::string brief_name(std::string_view symbol);
 
 // Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 

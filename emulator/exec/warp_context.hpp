@@ -111,6 +111,7 @@ struct WarpContext {
     bool race = false;                ///< Check for races.
     bool init = false;                ///< Check for reads of unwritten bytes.
     bool sync = false;                ///< Check barriers and warp operations.
+    TouchedPages* touched = nullptr;  ///< If set, collects accesses to global memory.
     bool clustered = false;           ///< Shared addresses may be those of other blocks.
     bool check_memory = true;         ///< Handlers call the checks; `bounds` sets their limits.
     const u8* parameters = nullptr;

@@ -171,7 +171,8 @@ void Worker::prepare(Launch& launch) {
     context.race = launch.options->checks.race;
     context.init = launch.options->checks.init;
     context.sync = launch.options->checks.sync;
-    context.watch = context.race || context.init;
+    context.touched = launch.options->touched == nullptr ? nullptr : &touched;
+    context.watch = context.race || context.init || context.touched != nullptr;
     context.compile_after = launch.options->compile_after;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;

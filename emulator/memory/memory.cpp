@@ -290,6 +290,11 @@ Location Memory::locate(std::uint64_t address) const {
     return where;
 }
 
+std::uint64_t Memory::newest_serial() const {
+    const std::shared_lock lock(mutex_);
+    return serial_;
+}
+
 std::vector<Allocation> Memory::living(std::optional<int> owner) const {
     std::vector<Allocation> all;
     {

@@ -164,6 +164,9 @@ public:
     /// Bytes in living allocations of `owner`, without registered memory.
     [[nodiscard]] std::size_t used(int owner) const;
 
+    /// The serial of the newest allocation.
+    [[nodiscard]] std::uint64_t newest_serial() const;
+
     /// Incremented by every free, release and unregister; cached bounds are valid while it is
     /// unchanged.
     [[nodiscard]] std::uint64_t epoch() const noexcept {

@@ -94,7 +94,7 @@ TEST_CASE("mistakes: variables with words that lode doesn't know, also of the so
 #ifdef LODE_EMULATE_CLIENT
              with("LODE_EMULATOR_CHECK", "races",
                   "LODE_EMULATOR_CHECK contains 'races'; the possible values are memory, race, "
-                  "init, sync, all and none. Did you mean 'race'?"),
+                  "init, sync, streams, all and none. Did you mean 'race'?"),
              with("LODE_EMULATOR_DEVICES", "9.0",
                   "LODE_EMULATOR_DEVICES contains '9.0'; the possible values are sm_75, "),
              with("LODE_EMULATOR_DEVICES", "9.0", "sm_121 and none. Did you mean 'sm_90'?"),

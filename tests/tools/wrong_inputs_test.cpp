@@ -182,8 +182,8 @@ constexpr WrongLine on_software_device[] = {
     {"run %k.cu saxpy --grid 1 --arch all", 2,
      "--arch is 'all', but one architecture is needed here, such as sm_90."},
     {"run %k.cu saxpy --grid 1 --check memry", 2,
-     "--check contains 'memry'; the possible values are memory, race, init, sync, all and none. "
-     "Did you mean 'memory'?"},
+     "--check contains 'memry'; the possible values are memory, race, init, sync, streams, all "
+     "and none. Did you mean 'memory'?"},
     {"run %k.cu saxpy --grid 1 --findings %dir", 2,
      "--findings is '%dir', a folder; it must name a file. Name one in it."},
     {"run %k.cu saxpy --grid 1 -- 2", 1,

@@ -37,7 +37,7 @@ Words choices_of(const OptionRow& option) {
     if (value == "PRESET") return {"ieee", "fast", "host_comparable"};
     if (value == "MODE") return {"none", "enabled", "only"};
     if (value == "SUFFIX") return {"a", "f", "none"};
-    if (value == "CHECK,...") return {"memory", "race", "init", "sync", "all"};
+    if (value == "CHECK,...") return {"memory", "race", "init", "sync", "streams", "all"};
     if (value == "SHELL") return {"bash", "zsh", "fish"};
     return {};
 }

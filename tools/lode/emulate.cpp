@@ -121,7 +121,7 @@ Command declare_emulate(CLI::App& app) {
         ->type_name("ARCH,...");
     command
         ->add_option("--check", values->checks,
-                     "What to check in kernels: memory, race, init, sync, all or none; otherwise "
+                     "What to check: memory, race, init, sync, streams, all or none; otherwise "
                      "LODE_EMULATOR_CHECK, or memory")
         ->type_name("CHECK,...");
     command->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")

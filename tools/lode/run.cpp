@@ -445,7 +445,7 @@ Command declare_run(CLI::App& app) {
     command
         ->add_option("--check", values->checks,
                      "Run on the software device with these checks, separated by commas: memory, "
-                     "race, init, sync, all or none")
+                     "race, init, sync, streams, all or none")
         ->type_name("CHECK,...");
     command
         ->add_option("--findings", values->findings,

@@ -20,7 +20,7 @@ struct Rule {
 };
 
 /// The kinds of findings, as in the journal's member `check`. The last is for all others.
-constexpr std::array<Rule, 14> rules = {{
+constexpr std::array<Rule, 15> rules = {{
     {"race",
      "Two threads access the same memory, at least one of them writes, and nothing orders "
      "the accesses."},
@@ -37,6 +37,9 @@ constexpr std::array<Rule, 14> rules = {{
     {"wgmma-wait", "Registers of a warpgroup's product are used before a wgmma.wait_group."},
     {"wgmma-fence",
      "A warpgroup's product uses registers without a wgmma.fence after their writes."},
+    {"unordered",
+     "Two operations touch the same memory, and neither streams, events nor a graph's "
+     "edges order them."},
     {"timeout", "A kernel has run too long."},
     {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault."},
     {"finding", "The software device has found an error."},

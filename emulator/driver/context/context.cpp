@@ -108,7 +108,12 @@ std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) 
     auto stream = std::make_shared<Stream>(*this, kind, priority);
     const std::lock_guard lock(streams_mutex_);
     if (!is_open()) throw StreamClosed{CUDA_ERROR_CONTEXT_IS_DESTROYED};
-    std::erase_if(streams_, [](const auto& old) { return old->retired(); });
+    std::erase_if(streams_, [&](const auto& old) {
+        const bool retired = old->retired();
+        if (retired && driver().order != nullptr)
+            retired_.emplace_back(old->kind(), Point{nullptr, 0, nullptr, old->submitted().clock});
+        return retired;
+    });
     streams_.push_back(stream);
     return stream;
 }
@@ -125,14 +130,17 @@ std::vector<Point> Context::order_locked(const Stream& stream) {
         const bool related = stream.kind() == Stream::Kind::legacy
                                  ? other->kind() == Stream::Kind::blocking
                                  : other->kind() == Stream::Kind::legacy;
-        if (!related || other->idle()) continue;
-        after.push_back(Point{other, other->submitted()});
+        if (!related || (other->idle() && driver().order == nullptr)) continue;
+        after.push_back(other->submitted());
     }
+    for (const auto& [kind, end] : retired_)
+        if (stream.kind() == Stream::Kind::legacy && kind == Stream::Kind::blocking)
+            after.push_back(end);
     return after;
 }
 
-std::uint64_t Context::submit(Stream& stream, Stream::Work work, std::vector<Point> after,
-                              Stream::Runner runner) {
+Point Context::submit(Stream& stream, Stream::Work work, std::vector<Point> after,
+                      Stream::Runner runner) {
     if (stream.kind() == Stream::Kind::non_blocking)
         return stream.submit(std::move(work), std::move(after), runner);
     const std::lock_guard lock(streams_mutex_);
@@ -141,7 +149,7 @@ std::uint64_t Context::submit(Stream& stream, Stream::Work work, std::vector<Poi
     return stream.submit(std::move(work), std::move(after), runner);
 }
 
-std::uint64_t Context::submit_checked(Stream& stream, Stream::Work work, Stream::Runner runner) {
+Point Context::submit_checked(Stream& stream, Stream::Work work, Stream::Runner runner) {
     Stream::Work checked = [this, work = std::move(work)] {
         if (error() == CUDA_SUCCESS) work();
     };
@@ -149,18 +157,24 @@ std::uint64_t Context::submit_checked(Stream& stream, Stream::Work work, Stream:
 }
 
 CUresult Context::run(Stream& stream, Stream::Work work) {
-    stream.wait(submit_checked(stream, std::move(work), Stream::Runner::caller));
+    const Point end = submit_checked(stream, std::move(work), Stream::Runner::caller);
+    end.wait();
+    end.know();
     return settle();
 }
 
 void Context::drain() {
     std::vector<std::shared_ptr<Stream>> streams;
+    std::vector<std::pair<Stream::Kind, Point>> retired;
     {
         const std::lock_guard lock(streams_mutex_);
         streams = streams_;
+        retired.swap(retired_);
     }
     for (const auto& stream : streams)
         stream->drain();
+    for (const auto& [kind, end] : retired)
+        end.know();
 }
 
 std::size_t Context::limit(CUlimit which) const noexcept {

@@ -60,11 +60,11 @@ public:
     std::shared_ptr<Stream> default_stream(DefaultStream which);
 
     /// Submits work in the order of the stream and, for blocking streams, of the legacy stream.
-    std::uint64_t submit(Stream& stream, Stream::Work work, std::vector<Point> after = {},
-                         Stream::Runner runner = Stream::Runner::thread);
+    Point submit(Stream& stream, Stream::Work work, std::vector<Point> after = {},
+                 Stream::Runner runner = Stream::Runner::thread);
     /// Submits work that is skipped if the context has an error.
-    std::uint64_t submit_checked(Stream& stream, Stream::Work work,
-                                 Stream::Runner runner = Stream::Runner::thread);
+    Point submit_checked(Stream& stream, Stream::Work work,
+                         Stream::Runner runner = Stream::Runner::thread);
     /// Submits such work, waits for it and returns the context's error.
     CUresult run(Stream& stream, Stream::Work work);
     /// Waits for every stream of the context.
@@ -98,6 +98,9 @@ private:
 
     std::mutex streams_mutex_;  ///< Held while the order between streams is determined.
     std::vector<std::shared_ptr<Stream>> streams_;
+    /// The ends of streams that are gone, for the check of order: the legacy stream's work comes
+    /// after those of blocking ones.
+    std::vector<std::pair<Stream::Kind, Point>> retired_;
     std::shared_ptr<Stream> legacy_;
     std::set<int> peers_;  ///< Context IDs; guarded by streams_mutex_.
 };

@@ -36,30 +36,47 @@ bool can_be_body(const Graph& graph) {
     });
 }
 
+/// Tells the check of order where the work is in a graph.
+Stream::Work placed(const GraphPlace& place, Stream::Work work) {
+    if (place.launch == 0) return work;
+    return [place, work = std::move(work)] {
+        Performing::current()->place = place;
+        work();
+    };
+}
+
 /// Enqueues one node on the stream of a launch.
 struct Enqueue {
     const StreamUse& use;
+    const GraphPlace& place;
 
     void operator()(const EmptyWork&) const {}
-    void operator()(const KernelWork& kernel) const { use.submit(kernel.run); }
-    void operator()(const CopyWork& work) const { use.submit(Immediate{}(work)); }
-    void operator()(const FillWork& work) const { use.submit(Immediate{}(work)); }
+    void operator()(const KernelWork& kernel) const { submit(kernel.run); }
+    void operator()(const CopyWork& work) const { submit(Immediate{}(work)); }
+    void operator()(const FillWork& work) const { submit(Immediate{}(work)); }
     void operator()(const HostWork& host) const {
-        use.submit([context = use.context, host] {
+        submit([context = use.context, host] {
             call_host_function(*context, "a graph's node", host.function, host.user);
         });
     }
     void operator()(const EventRecordWork& record) const { record.event->record(use.stream); }
     void operator()(const EventWaitWork& wait) const {
         const auto recording = wait.event->last();
-        if (recording == nullptr || recording->point.reached()) return;
+        if (recording == nullptr) return;
+        if (recording->point.reached() && driver().order == nullptr) return;
         use.context->submit(*use.stream, [] {}, {recording->point});
     }
     void operator()(const ChildWork&) const {}        // Its own executable graph is enqueued.
     void operator()(const AllocWork&) const {}        // GraphExec::claim_memory() has done it.
     void operator()(const FreeWork&) const {}         // The same.
     void operator()(const ConditionalWork&) const {}  // GraphExec::decide() is.
+
+private:
+    void submit(Stream::Work work) const { use.submit(placed(place, std::move(work))); }
 };
+
+/// The check of order takes the nodes of a larger graph as ordered.
+constexpr std::size_t most_ordered_nodes = 4096;
 
 /// What must still exist when a node is launched.
 struct CheckNode {
@@ -107,6 +124,8 @@ CUresult GraphExec::create(const Graph& graph, unsigned long long flags,
                 return state;
         }
     }
+    if (driver().order != nullptr && fresh->order_.size() <= most_ordered_nodes)
+        fresh->node_order_ = std::make_shared<const NodeOrder>(fresh->dependencies_, fresh->order_);
     fresh->adopt(graph);
     exec = std::move(fresh);
     return CUDA_SUCCESS;
@@ -146,15 +165,17 @@ CUresult GraphExec::check() const {
     return CUDA_SUCCESS;
 }
 
-void GraphExec::enqueue(const StreamUse& use) const {
+void GraphExec::enqueue(const StreamUse& use, const GraphPlace& at) const {
     for (const std::size_t index : order_) {
         const Node& node = nodes_[index];
+        GraphPlace place = at;
+        if (node_order_ != nullptr) place.steps.push_back({node_order_, index});
         if (std::holds_alternative<ConditionalWork>(*node.work)) {
-            use.submit(decide(node, use.context));
+            use.submit(placed(place, decide(node, use.context)));
         } else if (std::holds_alternative<ChildWork>(*node.work)) {
-            node.inside.front()->enqueue(use);
+            node.inside.front()->enqueue(use, place);
         } else if (node.enabled) {
-            std::visit(Enqueue{use}, *node.work);
+            std::visit(Enqueue{use, place}, *node.work);
         }
     }
 }
@@ -173,8 +194,10 @@ Stream::Work GraphExec::decide(const Node& node, const std::shared_ptr<Context>&
                 run(condition->value() != 0 ? 0 : 1);
                 break;
             case CU_GRAPH_COND_TYPE_WHILE:
-                while (context->error() == CUDA_SUCCESS && condition->value() != 0)
+                while (context->error() == CUDA_SUCCESS && condition->value() != 0) {
+                    PerformingNode::next_round();
                     run(0);
+                }
                 break;
             case CU_GRAPH_COND_TYPE_SWITCH:
                 run(condition->value());
@@ -193,7 +216,14 @@ Stream::Work GraphExec::body(const std::shared_ptr<Context>& context) const {
             steps.push_back(node.inside.front()->body(context));
         } else if (node.enabled) {
             steps.push_back(std::visit(Immediate{}, *node.work));
+        } else {
+            continue;
         }
+        if (node_order_ == nullptr) continue;
+        steps.back() = [step = GraphStep{node_order_, index}, work = std::move(steps.back())] {
+            const PerformingNode in(step);
+            work();
+        };
     }
     return [steps = std::move(steps), context] {
         for (const auto& step : steps) {
@@ -214,7 +244,9 @@ void GraphExec::collect(std::vector<std::shared_ptr<Condition>>& conditions) con
 
 CUresult GraphExec::launch(const StreamUse& use) {
     if (const CUresult state = check(); state != CUDA_SUCCESS) return state;
-    if (!last_launch_.reached()) use.context->submit(*use.stream, [] {}, {last_launch_});
+    StreamOrder* const order = driver().order.get();
+    if (!last_launch_.reached() || (order != nullptr && last_launch_.stream != nullptr))
+        use.context->submit(*use.stream, [] {}, {last_launch_});
     if (const CUresult state = claim_memory(); state != CUDA_SUCCESS) return state;
     std::vector<std::shared_ptr<Condition>> conditions;
     collect(conditions);
@@ -224,11 +256,11 @@ CUresult GraphExec::launch(const StreamUse& use) {
                 condition->begin();
         });
     }
-    enqueue(use);
+    GraphPlace place;
+    if (order != nullptr) place.launch = order->next_launch();
+    enqueue(use, place);
     // User objects live until the last launch is done.
-    const std::uint64_t ticket =
-        use.context->submit(*use.stream, [kept_alive = shared_from_this()] {});
-    last_launch_ = Point{use.stream, ticket};
+    last_launch_ = use.context->submit(*use.stream, [kept_alive = shared_from_this()] {});
     return CUDA_SUCCESS;
 }
 

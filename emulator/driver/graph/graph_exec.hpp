@@ -39,7 +39,7 @@ private:
     [[nodiscard]] CUresult check() const;
     [[nodiscard]] bool matches(const Graph& graph, CUgraphExecUpdateResultInfo& info) const;
     void adopt(const Graph& graph);
-    void enqueue(const StreamUse& use) const;
+    void enqueue(const StreamUse& use, const GraphPlace& at) const;
     /// Adds the work of one conditional node, or of all nodes; it runs on a stream's thread.
     [[nodiscard]] static Stream::Work decide(const Node& node,
                                              const std::shared_ptr<Context>& context);
@@ -52,6 +52,7 @@ private:
     std::vector<Node> nodes_;  ///< In the order of the graph's nodes.
     std::vector<std::vector<std::size_t>> dependencies_;
     std::vector<std::size_t> order_;
+    std::shared_ptr<const NodeOrder> node_order_;  ///< For the check of order; else null.
     std::vector<ObjectReference> objects_;
     unsigned long long flags_ = 0;
     Point last_launch_;

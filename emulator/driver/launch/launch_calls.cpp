@@ -223,8 +223,13 @@ void perform(const QueuedLaunch& launch) {
         if (condition != nullptr) condition->set(value);
         return condition != nullptr;
     };
+    TouchedBytes touched;
+    StreamOrder* const order = driver().order.get();
+    if (order != nullptr) options.touched = &touched;
     const exec::LaunchOutcome outcome = device.machine.launch(
         launch.module->code(), launch.kernel.name, launch.shape, launch.parameters, options);
+    if (order != nullptr)
+        order->note(std::move(touched), {exec::brief_name(launch.kernel.name), {}, true});
     if (outcome.fault == exec::Fault::none) {
         if (findings.empty()) return;
         log::keep_report(findings.text());

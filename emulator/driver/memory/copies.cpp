@@ -5,6 +5,7 @@
 #include "emulator/driver/log.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,11 +34,33 @@ bool is_device_address(const std::byte* at) {
     return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
 }
 
+/// Whether a range stays inside the variable of a module in which it starts, if it does; logs it
+/// otherwise. A module's variables are one allocation.
+bool stays_in_variable(std::uint64_t address, std::size_t bytes) {
+    if (!driver().settings.checks.memory) return true;
+    const auto place = driver().memory.find(address);
+    if (!place || place->kind != MemoryKind::module_data) return true;
+    std::string left;
+    driver().modules.for_each([&](const LoadedModule& module) {
+        for (const Global& it : module.code().globals()) {
+            if (address - it.address >= it.bytes || bytes <= it.bytes - (address - it.address))
+                continue;
+            left = fmt::format(
+                "A copy or fill of {} goes {} past the end of the {}-byte variable {}\n"
+                "  address: {:#x}, {} into it",
+                bytes_text(bytes), bytes_text(bytes - (it.bytes - (address - it.address))),
+                it.bytes, it.name, address, bytes_text(address - it.address));
+        }
+    });
+    if (!left.empty()) log::report(left);
+    return left.empty();
+}
+
 /// Whether a device range is inside one living allocation; logs the reason if it isn't.
 bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
     const auto bounds = driver().memory.bounds(address);
-    if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
+    if (bounds[1] != 0 && bytes <= bounds[1] - address) return stays_in_variable(address, bytes);
     std::string what = "isn't in any allocation";
     std::string facts = ", which may be a host pointer";
     const Location place = driver().memory.locate(address);
@@ -88,8 +111,30 @@ bool is_pageable(const Side& side) {
     return side.type == CU_MEMORYTYPE_HOST && !in_arena(side.at);
 }
 
-void copy_now(const BoxCopy& box) noexcept {
+/// Tells the check of order what a copy is about to touch.
+void note_copy(StreamOrder& order, const BoxCopy& box) {
+    TouchedBytes touched;
+    const auto add = [&](Touch touch, const std::byte* at) {
+        const auto first = reinterpret_cast<std::uint64_t>(at);
+        touched[static_cast<std::size_t>(touch)].add({first, first + box.width});
+    };
+    for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+            const std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
+            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
+            if (is_device_address(from)) add(Touch::read, from);
+            if (!is_device_address(to)) continue;
+            add(std::memcmp(to, from, box.width) == 0 ? Touch::same_write : Touch::write, to);
+        }
+    }
+    const std::size_t bytes = box.width * box.height * box.depth;
+    order.note(std::move(touched), {"a copy of " + bytes_text(bytes), {}, false});
+}
+
+void copy_now(const BoxCopy& box) {
     Memory& memory = driver().memory;
+    if (StreamOrder* const order = driver().order.get(); order != nullptr && Performing::current())
+        note_copy(*order, box);
     for (std::size_t z = 0; z < box.depth; ++z) {
         for (std::size_t y = 0; y < box.height; ++y) {
             std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
@@ -123,8 +168,25 @@ void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
     }
 }
 
-void fill_rows(const CUDA_MEMSET_NODE_PARAMS_v1& fill) noexcept {
+/// Tells the check of order what a fill is about to touch.
+void note_fill(StreamOrder& order, const CUDA_MEMSET_NODE_PARAMS_v1& fill) {
+    TouchedBytes touched;
+    const std::size_t row = fill.width * fill.elementSize;
+    for (std::size_t y = 0; y < fill.height; ++y) {
+        const CUdeviceptr to = fill.dst + y * fill.pitch;
+        const auto* const at = reinterpret_cast<const std::byte*>(to);
+        bool is_same = true;
+        for (std::size_t k = 0; k < row && is_same; k += fill.elementSize)
+            is_same = std::memcmp(at + k, &fill.value, fill.elementSize) == 0;
+        const Touch touch = is_same ? Touch::same_write : Touch::write;
+        touched[static_cast<std::size_t>(touch)].add({to, to + row});
+    }
+    order.note(std::move(touched), {"a fill of " + bytes_text(row * fill.height), {}, false});
+}
+
+void fill_rows(const CUDA_MEMSET_NODE_PARAMS_v1& fill) {
     auto* const at = reinterpret_cast<std::byte*>(fill.dst);
+    if (StreamOrder* const order = driver().order.get(); order != nullptr) note_fill(*order, fill);
     for (std::size_t y = 0; y < fill.height; ++y) {
         fill_row(at + y * fill.pitch, fill.value, fill.elementSize, fill.width);
         driver().memory.note_write(fill.dst + y * fill.pitch, fill.width * fill.elementSize);

@@ -48,6 +48,7 @@ CUresult enqueue_for_each(const char* symbol, const CUexternalSemaphore* handles
         if (const auto refused = driver().graph_tables.captures.refuse_by_name(
                 use, "external semaphores in a stream capture"))
             return *refused;
+        if (driver().order != nullptr) driver().order->learn_all();  // What others do isn't known.
         for (unsigned i = 0; i < count; ++i) {
             use.submit([semaphore = semaphores[i], value = parameters[i].params.fence.value,
                         operation] { operation(*semaphore, value); });

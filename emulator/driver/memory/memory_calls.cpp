@@ -64,6 +64,16 @@ void in_order(const StreamUse& use, Finish finish) {
     }
 }
 
+/// Tells the check of order that a stream allocates or frees a whole allocation.
+void note_whole(ByteRange range, const char* name, const char* verb) {
+    StreamOrder* const order = driver().order.get();
+    if (order == nullptr) return;
+    TouchedBytes touched;
+    for (const Touch touch : {Touch::read, Touch::write})
+        touched[static_cast<std::size_t>(touch)].add(range);
+    order->note(std::move(touched), {name, verb, false});
+}
+
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
     const auto pool = driver().pools.find(handle);
@@ -82,6 +92,10 @@ CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t byte
     const CUresult state = allocate(*use.context, out, bytes, pool->kind, label, 0, handle);
     if (state == CUDA_SUCCESS && pool->kind == MemoryKind::managed)
         driver().managed_hints.forget(*out, bytes);
+    if (state == CUDA_SUCCESS && driver().order != nullptr)
+        use.submit([range = ByteRange{*out, *out + bytes}, label] {
+            note_whole(range, label, "allocates");
+        });
     return state;
 }
 
@@ -242,9 +256,13 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
             in_order(use, [dptr] { driver().imports.finish_free(dptr); });
             return state;
         }
+        const auto known = driver().memory.find(dptr);
         if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
             return wrong;
-        in_order(use, [dptr] { driver().allocations.finish_free(dptr); });
+        in_order(use, [dptr, range = ByteRange{dptr, known ? known->end() : dptr}] {
+            note_whole(range, "cuMemFreeAsync", "frees");
+            driver().allocations.finish_free(dptr);
+        });
         return state;
     });
 })

@@ -42,6 +42,7 @@ CUresult time_of(CUevent handle, std::int64_t& nanoseconds) {
     const auto recording = event->last();
     if (recording == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (!recording->point.reached()) return CUDA_ERROR_NOT_READY;
+    recording->point.know();
     nanoseconds = recording->nanoseconds;
     return event->context().error();
 }
@@ -98,7 +99,9 @@ LODE_ENTRY cuEventQuery(CUevent hEvent) {
             state != CUDA_SUCCESS)
             return state;
         const auto recording = event->last();
-        if (recording != nullptr && !recording->point.reached()) return CUDA_ERROR_NOT_READY;
+        if (recording == nullptr) return event->context().error();
+        if (!recording->point.reached()) return CUDA_ERROR_NOT_READY;
+        recording->point.know();
         return event->context().error();
     });
 }
@@ -108,7 +111,10 @@ LODE_ENTRY cuEventSynchronize(CUevent hEvent) {
         if (const CUresult state = driver().graph_tables.captures.check_event(*event);
             state != CUDA_SUCCESS)
             return state;
-        if (const auto recording = event->last(); recording != nullptr) recording->point.wait();
+        if (const auto recording = event->last(); recording != nullptr) {
+            recording->point.wait();
+            recording->point.know();
+        }
         return event->context().settle();
     });
 }

@@ -1,6 +1,7 @@
 #include "emulator/driver/stream/stream.hpp"
 
 #include "emulator/driver/context/context.hpp"
+#include "emulator/driver/driver.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/stream/shared_event.hpp"
 
@@ -32,14 +33,25 @@ void Point::wait() const {
     if (stream != nullptr) stream->wait(ticket);
 }
 
+void Point::know() const {
+    StreamOrder* const order = driver().order.get();
+    if (order == nullptr) return;
+    return event != nullptr ? order->learn_all() : order->learn(clock);
+}
+
 Stream::Stream(Context& context, Kind kind, int priority)
     : context_(context),
       owner_(context.weak_from_this()),
       kind_(kind),
       initial_priority_(priority),
-      id_(next_stream_id()) {}
+      id_(next_stream_id()),
+      order_(driver().order) {}
 
-std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
+Stream::~Stream() {
+    if (order_ != nullptr) order_->end_stream(id_);
+}
+
+Point Stream::submit(Work work, std::vector<Point> after, Runner runner) {
     const std::lock_guard lock(mutex_);
     if (refusal_) throw StreamClosed{*refusal_};
     // If this throws, nothing has been submitted.
@@ -47,10 +59,19 @@ std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner)
         std::thread([self = shared_from_this()] { self->work_until_closed(); }).detach();
         has_thread_ = true;
     }
-    queue_.push_back(Item{submitted_ + 1, std::move(work), std::move(after)});
-    const std::uint64_t ticket = ++submitted_;
+    SubmissionRef submission;
+    if (order_ != nullptr) {
+        std::vector<ClockRef> points;
+        for (const Point& point : after)
+            if (point.event != nullptr || point.clock != nullptr) points.push_back(point.clock);
+        submission = order_->submit(id_, submitted_ + 1, kind_ == Kind::legacy, clock_, points);
+        clock_ = submission->clock;
+    }
+    queue_.push_back(
+        Item{submitted_ + 1, std::move(work), std::move(after), std::move(submission)});
+    ++submitted_;
     if (runner == Runner::thread && !running_) submitted_something_.notify_one();
-    return ticket;
+    return Point{shared_from_this(), submitted_, nullptr, clock_};
 }
 
 bool Stream::reached(std::uint64_t ticket) const {
@@ -70,12 +91,14 @@ void Stream::wait(std::uint64_t ticket) {
 }
 
 void Stream::drain() {
-    wait(submitted());
+    const Point last = submitted();
+    last.wait();
+    last.know();
 }
 
-std::uint64_t Stream::submitted() const {
+Point Stream::submitted() const {
     const std::lock_guard lock(mutex_);
-    return submitted_;
+    return Point{std::const_pointer_cast<Stream>(shared_from_this()), submitted_, nullptr, clock_};
 }
 
 bool Stream::idle() const {
@@ -139,6 +162,7 @@ void Stream::perform(Item& item) noexcept {
         log::report(why);
         context_.fail_once(code);
     };
+    const Performing performing(item.submission);
     try {
         for (const Point& point : item.after)
             point.wait();
@@ -153,7 +177,11 @@ void Stream::perform(Item& item) noexcept {
         fail(CUDA_ERROR_UNKNOWN, "A stream's work was stopped by an exception.");
     }
     // Destroys the work here: it may own the last reference to an object.
-    item = Item{item.ticket, {}, {}};
+    item = Item{item.ticket, {}, {}, nullptr};
+    if (performing.submission == nullptr) return;
+    if (performing.has_finding && driver().settings.findings_fail)
+        context_.fail(CUDA_ERROR_LAUNCH_FAILED);
+    order_->end(*performing.submission);
 }
 
 void Stream::work_until_closed() {
@@ -181,9 +209,8 @@ void Event::record(const std::shared_ptr<Stream>& stream) {
         return;
     }
     const auto recording = std::make_shared<Recording>();
-    recording->point.stream = stream;
     const std::lock_guard lock(mutex_);
-    recording->point.ticket = stream->context().submit(*stream, [recording] {
+    recording->point = stream->context().submit(*stream, [recording] {
         recording->nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                      std::chrono::steady_clock::now().time_since_epoch())
                                      .count();

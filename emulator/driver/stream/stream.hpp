@@ -3,6 +3,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/order/stream_order.hpp"
 
 #include <array>
 #include <atomic>
@@ -29,9 +30,12 @@ struct Point {
     /// If there is one, the point is recording number `ticket` of this event, perhaps of another
     /// process.
     std::shared_ptr<const SharedEvent> event = nullptr;
+    ClockRef clock = nullptr;  ///< For the check of order.
 
     [[nodiscard]] bool reached() const;
     void wait() const;
+    /// Tells the check of order that the host knows that the point has been reached.
+    void know() const;
 };
 
 /// Thrown on submission to a closed stream.
@@ -50,21 +54,25 @@ public:
     /// Doesn't own the context, which closes its streams and waits for their work before it ends.
     /// A closed stream takes no more work, so no work outlives its context.
     Stream(Context& context, Kind kind, int priority);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
 
     /// Which thread runs submitted work: the stream's own, or the caller, which is about to wait.
     /// With `caller`, the stream's thread isn't woken.
     enum class Runner : bool { thread, caller };
 
-    /// Adds work that starts after all earlier submissions and after every point in `after`. Throws
-    /// StreamClosed, perhaps because another thread closes the stream at this moment.
-    std::uint64_t submit(Work work, std::vector<Point> after, Runner runner);
+    /// Adds work that starts after all earlier submissions and after every point in `after`, and
+    /// returns the point at its end. Throws StreamClosed, perhaps because another thread closes the
+    /// stream at this moment.
+    Point submit(Work work, std::vector<Point> after, Runner runner);
 
     [[nodiscard]] bool reached(std::uint64_t ticket) const;
     void wait(std::uint64_t ticket);
     /// Waits for everything submitted so far.
     void drain();
-    /// The ticket of the last submission.
-    [[nodiscard]] std::uint64_t submitted() const;
+    /// The end of the last submission.
+    [[nodiscard]] Point submitted() const;
     [[nodiscard]] bool idle() const;
 
     /// Ends submissions, which get `refusal` from now on; the thread ends once the queue is empty.
@@ -100,6 +108,7 @@ private:
         std::uint64_t ticket;
         Work work;
         std::vector<Point> after;
+        SubmissionRef submission;  ///< For the check of order; else null.
     };
 
     /// Runs the first item of the queue, releasing the lock meanwhile. Exceptions from the work
@@ -113,12 +122,14 @@ private:
     const Kind kind_;
     const int initial_priority_;
     const std::uint64_t id_;
+    const std::shared_ptr<StreamOrder> order_;  ///< Null without that check.
 
     mutable std::mutex mutex_;
     std::condition_variable submitted_something_;
     std::condition_variable completed_something_;
     std::deque<Item> queue_;
     std::map<CUlaunchAttributeID, CUlaunchAttributeValue> attributes_;  ///< Those that were set.
+    ClockRef clock_;  ///< That of the last submission, for the check of order.
     std::uint64_t submitted_ = 0;
     std::uint64_t completed_ = 0;
     bool running_ = false;

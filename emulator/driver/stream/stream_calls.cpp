@@ -32,6 +32,7 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
 template <class Function>
 void run_foreign(Context& context, std::string_view entry_point, Function&& function) noexcept {
     std::string what = "its type is unknown";
+    if (driver().order != nullptr) driver().order->tell_host();  // By whatever the function does.
     try {
         return function();
     } catch (const std::exception& error) {
@@ -66,7 +67,8 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
                 use, target, (flags & CU_EVENT_WAIT_EXTERNAL) != 0))
             return *captured;
         const auto recording = target->last();
-        if (recording == nullptr || recording->point.reached()) return CUDA_SUCCESS;
+        if (recording == nullptr) return CUDA_SUCCESS;
+        if (recording->point.reached() && driver().order == nullptr) return CUDA_SUCCESS;
         use.context->submit(*use.stream, [] {}, {recording->point});
         return CUDA_SUCCESS;
     });
@@ -138,7 +140,9 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
 LODE_ENTRY_TWINS(cuStreamQuery, _ptsz, (CUstream hStream), {
     return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) -> CUresult {
         if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
-        if (!use.stream->idle()) return CUDA_ERROR_NOT_READY;
+        const Point end = use.stream->submitted();
+        if (!end.reached()) return CUDA_ERROR_NOT_READY;
+        end.know();
         return use.context->error();
     });
 })

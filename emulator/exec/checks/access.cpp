@@ -110,6 +110,7 @@ void note(WarpContext& c, const Op* op, bool shared, const u64* addresses, const
     if (noted.access == Access::prefetch) return;
     if (c.init) init_lanes(c, op, shared, addresses, noted);
     if (c.race) race_lanes(c, op, shared, addresses, noted);
+    if (c.touched != nullptr && !shared) touch_lanes(c, op, addresses, noted);
 }
 
 /// "offset 64 of local memory"
@@ -189,6 +190,7 @@ void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
                   const Noted& noted) {
     if (c.init) init_pattern(c, op, shared, pattern, first, second, noted);
     if (c.race) race_pattern(c, op, shared, pattern, first, second, noted);
+    if (c.touched != nullptr && !shared) touch_pattern(c, op, pattern, first, second, noted);
 }
 
 std::string describe_bad_window(u64 address) {

@@ -98,6 +98,9 @@ inline Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
     return {&cells, static_cast<u32>(address) >> cells.shift};
 }
 
+/// How strong an access is: 0, stamp_cta or stamp_gpu.
+[[nodiscard]] u64 strength_of(const Op* op, Access access);
+
 [[nodiscard]] RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted);
 
 /// Looks closely at one lane's access and records it.

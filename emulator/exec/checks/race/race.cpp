@@ -12,8 +12,6 @@
 
 namespace lode::emulator::exec {
 
-namespace {
-
 u64 strength_of(const Op* op, Access access) {
     const MemoryOrder order = op->order;
     if ((order.data || order.validated) && access == Access::read)
@@ -22,6 +20,8 @@ u64 strength_of(const Op* op, Access access) {
     if (order.cta) return stamp_cta;
     return access == Access::atomic || access == Access::exchange ? stamp_gpu : 0;
 }
+
+namespace {
 
 bool is_ordered(const RaceAccess& a, u32 lane, Stamp before) {
     return a.order.ordered(a.c.warp->index, lane, before, block_of(a, before));

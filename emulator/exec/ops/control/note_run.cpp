@@ -20,13 +20,14 @@ template <class T, bool store, bool shared, bool uniform>
 bool note_run(WarpContext& c, const Op* op, u64 first) noexcept {
     try {
         if constexpr (has_race_quick(store, sizeof(T), uniform)) {
-            if (!c.init && race_quick<shared, store, sizeof(T), uniform>(c, op, first)) return true;
+            if (!c.init && c.touched == nullptr &&
+                race_quick<shared, store, sizeof(T), uniform>(c, op, first))
+                return true;
         }
         const Noted noted = noted_access<T, 1>(op, store ? Access::write : Access::read);
         const u64 second = uniform ? first : first + lanes / 2 * sizeof(T);
         constexpr Pattern pattern = uniform ? Pattern::uniform : Pattern::run;
-        if (c.init) init_pattern(c, op, shared, pattern, first, second, noted);
-        if (c.race) race_pattern(c, op, shared, pattern, first, second, noted);
+        note_pattern(c, op, shared, pattern, first, second, noted);
         return true;
     } catch (...) {
         keep_exception(c);

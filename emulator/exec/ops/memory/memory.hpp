@@ -75,6 +75,10 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
                   const Noted& noted);
 void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted);
+/// For the check of order between operations, global memory alone.
+void touch_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted& noted);
+void touch_pattern(WarpContext& c, const Op* op, Pattern pattern, u64 first, u64 second,
+                   const Noted& noted);
 /// An access to the shared memory of another block of the cluster.
 void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
                  const Noted& noted);

@@ -474,3 +474,24 @@ TEST_CASE("emulator memory: stream-ordered memory comes from pools") {
     CHECK(CU(cuMemPoolDestroy, 11020)(own) == CUDA_SUCCESS);
     CHECK(machine.live(LODE_EMULATOR_MEMORY_POOLS) == 0);
 }
+
+TEST_CASE("memory: a copy past the end of a module's variable is refused") {
+    const Machine machine;
+    const Current current;
+    constexpr const char* two = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .global .align 4 .b8 first[64];
+.visible .global .align 4 .b8 second[64];
+)";
+    CUmodule module = nullptr;
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, two) == CUDA_SUCCESS);
+    CUdeviceptr first = 0;
+    REQUIRE(CU(cuModuleGetGlobal, 3020)(&first, nullptr, module, "first") == CUDA_SUCCESS);
+    const std::vector<std::byte> bytes(128);
+    CHECK(CU(cuMemcpyHtoD, 3020)(first + 4, bytes.data(), 60) == CUDA_SUCCESS);
+    CHECK(CU(cuMemcpyHtoD, 3020)(first + 4, bytes.data(), 61) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(machine.take_report().starts_with(
+        "A copy or fill of 61 bytes goes 1 byte past the end of the 64-byte variable first\n"));
+    CHECK(CU(cuMemsetD8, 3020)(first, 0, 65) == CUDA_ERROR_INVALID_VALUE);
+}
