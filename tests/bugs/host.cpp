@@ -50,6 +50,7 @@ std::vector<std::byte> read_bytes(const std::string& path) {
 struct Memory {
     lode::DeviceBuffer<std::byte> device;
     lode::PinnedBuffer<std::byte> pinned;
+    lode::AsyncBuffer<std::byte> on_stream;
     std::size_t size = 0;
     std::uint64_t address = 0;
 };
@@ -60,7 +61,7 @@ using Values = std::vector<std::uint64_t>;
 class Program {
 public:
     explicit Program(const lode::Device& device)
-        : device_(device), stream_(lode::unwrap(device.create_stream())) {}
+        : device_(device), stream_(lode::unwrap(device.create_stream())), now_(stream_.ref()) {}
 
     /// Executes one line of the plan.
     void execute(const std::string& line) {
@@ -80,7 +81,25 @@ public:
         else if (verb == "launch")
             launch(words);
         else if (verb == "sync")
-            lode::unwrap(stream_.sync());
+            sync(words);
+        else if (verb == "stream")
+            make_stream(words);
+        else if (verb == "on")
+            now_ = stream(word(words));
+        else if (verb == "record")
+            record(word(words));
+        else if (verb == "await")
+            lode::unwrap(now_.wait(events_.at(word(words))));
+        else if (verb == "copy")
+            copy(words);
+        else if (verb == "fill")
+            fill(words);
+        else if (verb == "allocate")
+            allocate(words);
+        else if (verb == "capture")
+            capture_.emplace(lode::unwrap(lode::Capture::begin(now_)));
+        else if (verb == "replay")
+            replay();
         else if (verb == "free")
             buffers_.erase(word(words));
         else if (verb == "leak")
@@ -123,6 +142,77 @@ private:
 
     void set_heap(std::size_t bytes) {
         lode::unwrap(lode::set_limit(device_, lode::Limit::malloc_heap, bytes));
+    }
+
+    /// A stream by its name; "default" is the legacy default stream.
+    lode::StreamRef stream(const std::string& name) const {
+        return name == "default" ? device_.default_stream() : streams_.at(name).ref();
+    }
+
+    void make_stream(std::istringstream& words) {
+        const auto name = word(words);
+        std::string kind;
+        words >> kind;
+        streams_[name] = lode::unwrap(device_.create_stream({.blocking = kind == "blocking"}));
+    }
+
+    /// Waits for a stream, for an event, or for all streams.
+    void sync(std::istringstream& words) {
+        std::string name;
+        words >> name;
+        if (events_.contains(name)) return lode::unwrap(events_.at(name).sync());
+        if (!name.empty()) return lode::unwrap(stream(name).sync());
+        lode::unwrap(stream_.sync());
+        for (const auto& [unused, other] : streams_)
+            lode::unwrap(other.sync());
+        if (!streams_.empty()) lode::unwrap(device_.default_stream().sync());
+    }
+
+    void record(const std::string& name) {
+        if (!events_.contains(name)) events_[name] = lode::unwrap(device_.create_event());
+        lode::unwrap(events_.at(name).record(now_));
+    }
+
+    /// `@name+offset` and a size.
+    lode::DeviceSpan<std::byte> span(const std::string& place, std::size_t bytes) {
+        const auto plus = place.find('+');
+        auto& memory = buffers_.at(place.substr(1, plus - 1));
+        const auto all = memory.device      ? memory.device.span()
+                         : memory.on_stream ? memory.on_stream.span()
+                                            : lode::unwrap(memory.pinned.device_span());
+        return lode::unwrap(all.subspan(std::stoull(place.substr(plus + 1)), bytes));
+    }
+
+    void copy(std::istringstream& words) {
+        const auto to = word(words);
+        const auto from = word(words);
+        const std::size_t bytes = number(words);
+        lode::unwrap(span(to, bytes).copy_from_async(
+            now_, lode::DeviceSpan<const std::byte>(span(from, bytes))));
+    }
+
+    void fill(std::istringstream& words) {
+        const auto to = word(words);
+        const auto value = static_cast<std::byte>(number(words));
+        lode::unwrap(span(to, number(words)).fill_async(now_, value));
+    }
+
+    void allocate(std::istringstream& words) {
+        const auto name = word(words);
+        Memory memory;
+        memory.size = number(words);
+        memory.on_stream =
+            lode::unwrap(lode::AsyncBuffer<std::byte>::allocate(device_, now_, memory.size));
+        addresses_[name] = memory.address = memory.on_stream.native();
+        buffers_[name] = std::move(memory);
+    }
+
+    /// Launches what has been captured.
+    void replay() {
+        const auto graph = lode::unwrap(capture_->finish());
+        capture_.reset();
+        graphs_.push_back(lode::unwrap(graph.instantiate()));
+        lode::unwrap(graphs_.back().launch(now_));
     }
 
     void make_buffer(std::istringstream& words) {
@@ -173,7 +263,7 @@ private:
         std::vector<void*> pointers;
         for (auto& value : values)
             pointers.push_back(&value);
-        lode::unwrap(kernel->launch(stream_, shape, pointers));
+        lode::unwrap(kernel->launch(now_, shape, pointers));
     }
 
     /// Gives up a buffer's memory without freeing it.
@@ -202,7 +292,12 @@ private:
 
     lode::Device device_;
     lode::Stream stream_;
+    lode::StreamRef now_;  ///< The stream of the next steps.
     lode::Library library_;
+    std::map<std::string, lode::Stream> streams_;
+    std::map<std::string, lode::Event> events_;
+    std::optional<lode::Capture> capture_;
+    std::vector<lode::GraphExec> graphs_;
     std::map<std::string, Memory> buffers_;
     std::map<std::string, std::uint64_t> addresses_;
 };

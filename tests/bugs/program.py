@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CLASSES = ["bounds", "alignment", "race", "init", "sync", "leak", "hang"]
+CLASSES = ["bounds", "alignment", "race", "init", "sync", "streams", "leak", "hang"]
 FORMATS = {"f32": "f", "f64": "d", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i",
            "u32": "I", "i64": "q", "u64": "Q"}
 # What the expressions of a header may use besides its buffers.
@@ -69,6 +69,7 @@ class Program:
     sentence: str = ""
     cls: str = ""
     buffers: dict = field(default_factory=dict)
+    allocated: dict = field(default_factory=dict)  # By streams.
     steps: list = field(default_factory=list)  # ("launch", …), ("free", name), ("leak", name)
     expected: list = field(default_factory=list)  # (buffer, expression)
     holds: list = field(default_factory=list)
@@ -80,6 +81,10 @@ class Program:
     def verb(self):
         """How the host compiles it."""
         return "specific" if self.target.endswith("a") else "source"
+
+    @property
+    def has_streams(self):
+        return any(step.startswith("stream") for step in self.steps)
 
     @property
     def key(self):
@@ -121,6 +126,33 @@ def launch(text, buffers):
                                           *values]))
 
 
+def place(text, buffers):
+    """A buffer with an offset in bytes."""
+    name, _, offset = text.strip().partition("+")
+    if name not in buffers:
+        raise HeaderError(f"{name} isn't a buffer")
+    return f"@{name}+{int(offset or 0)}"
+
+
+def transfer(key, value, buffers):
+    """A copy `TO = FROM, BYTES` or a fill `TO = BYTE, BYTES`."""
+    to, _, what = value.partition("=")
+    what, _, size = what.partition(",")
+    source = place(what, buffers) if key == "copy" else str(int(what, 0))
+    return f"{key} {place(to, buffers)} {source} {int(size)}"
+
+
+def allocation(program, value):
+    """Memory of the current stream: `NAME TYPE[COUNT]`."""
+    matched = re.fullmatch(r"(\w+) (\w+)\[(\d+)\]", value)
+    if not matched or matched.group(2) not in FORMATS:
+        raise HeaderError(f"'{value}' isn't an allocation")
+    name, kind, count = matched.groups()
+    buffer = Buffer(name, kind, int(count), "none", False)
+    program.allocated[name] = buffer
+    return f"allocate {name} {buffer.size}"
+
+
 def read_header(program, text):
     for line in text.splitlines():
         matched = re.match(r"//@ (\w+): (.*)$", line)
@@ -144,8 +176,13 @@ def read_header(program, text):
             pinned, name, kind, count, content = parsed.groups()
             program.buffers[name] = Buffer(name, kind, int(count), content, bool(pinned))
         elif key == "launch":
-            program.steps.append(launch(value, program.buffers))
-        elif key in ("free", "leak"):
+            program.steps.append(launch(value, program.buffers | program.allocated))
+        elif key in ("copy", "fill"):
+            program.steps.append(transfer(key, value, program.buffers | program.allocated))
+        elif key == "allocate":
+            program.steps.append(allocation(program, value))
+        elif key in ("free", "leak", "stream", "on", "record", "await", "sync", "capture",
+                     "replay"):
             program.steps.append(f"{key} {value}")
         elif key == "expect":
             name, _, expression = value.partition("=")
@@ -164,13 +201,13 @@ def read_program(path):
                      if re.search(r"// BUG\b", line)]
     if program.cls not in CLASSES:
         raise HeaderError(f"the class '{program.cls}' isn't one of {', '.join(CLASSES)}")
-    if not program.sentence or not any(step.startswith("launch") for step in program.steps):
-        raise HeaderError("no sentence or no launch")
+    if not program.sentence or not program.steps:
+        raise HeaderError("no sentence or no step")
     if path.parent.name != ("right" if program.right else program.cls):
         raise HeaderError("the file is in another class's folder")
     if program.right and (program.lines or not (program.expected or program.holds)):
         raise HeaderError("a right program has no BUG line, and says what it computes")
-    if not program.right and not program.lines and program.cls != "leak":
+    if not program.right and not program.lines and program.cls not in ("leak", "streams"):
         raise HeaderError("no line is marked with // BUG")
     return program
 

@@ -27,7 +27,7 @@ private:
 struct GraphStep {
     std::shared_ptr<const NodeOrder> graph;
     std::size_t node = 0;
-    std::uint64_t round = 0;  ///< Of the body of a loop.
+    std::uint64_t round = 0;  ///< The turn of a loop whose body it is in.
 };
 
 /// A node in one launch, with the child graphs and bodies that it is in: outermost first.
