@@ -8,7 +8,9 @@
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/unsupported.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <set>
 
@@ -32,6 +34,14 @@ Orders& orders() noexcept {
 
 thread_local unsigned long newest_call = 0;
 thread_local const char* newest_entry = "";
+thread_local unsigned host_functions = 0;  ///< Those that the thread is in.
+
+constexpr std::string_view harmless[] = {
+#define LODE_ENTRY_POINT(name, version, stream, symbol)
+#define LODE_HARMLESS_ENTRY_POINT(name, version, stream, symbol) #symbol,
+#include "emulator/driver/entry_points.def"
+#undef LODE_ENTRY_POINT
+};
 
 bool is_first_refusal(const char* what) {
     static std::mutex mutex;
@@ -139,13 +149,31 @@ CUresult failed(const char* symbol, CUresult result) noexcept {
 }
 
 CUresult unsupported(const char* symbol) noexcept {
-    const CUresult ordered = count(symbol);
-    if (ordered != CUDA_SUCCESS) return answer(symbol, ordered);
+    CUresult state = count(symbol);
+    if (state == CUDA_SUCCESS) state = permitted(symbol);
+    if (state != CUDA_SUCCESS) return answer(symbol, state);
     return answer(symbol, symbol == std::string_view("cuGetExportTable") ? refuse_export_table()
                                                                          : refuse(symbol));
 }
 
-CUresult allowed_by_captures(const char* symbol) noexcept {
+HostFunction::HostFunction() noexcept {
+    ++host_functions;
+}
+
+HostFunction::~HostFunction() {
+    --host_functions;
+}
+
+CUresult permitted(const char* symbol) noexcept {
+    if (host_functions == 0) [[likely]]
+        return CUDA_SUCCESS;
+    return std::ranges::find(harmless, symbol) != std::end(harmless) ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_NOT_PERMITTED;
+}
+
+CUresult allowed(const char* symbol) noexcept {
+    if (const CUresult state = initialised(); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = permitted(symbol); state != CUDA_SUCCESS) return state;
     Captures& captures = driver().graph_tables.captures;
     if (!captures.any()) [[likely]]
         return CUDA_SUCCESS;

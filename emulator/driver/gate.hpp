@@ -37,8 +37,21 @@ bool forked() noexcept;
 /// Registers the fork handler that forked() relies on; called by cuInit.
 void watch_forks();
 
-/// CUDA_SUCCESS, or why a stream capture forbids this call to the calling thread.
-CUresult allowed_by_captures(const char* symbol) noexcept;
+/// Marks the calling thread as running a function of the program: a host function, a user object's
+/// destructor or a callback of the log. There the driver permits harmless calls only.
+class HostFunction {
+public:
+    HostFunction() noexcept;
+    ~HostFunction();
+    HostFunction(const HostFunction&) = delete;
+    HostFunction& operator=(const HostFunction&) = delete;
+};
+
+/// CUDA_SUCCESS, or NOT_PERMITTED to a thread that runs a host function.
+CUresult permitted(const char* symbol) noexcept;
+/// CUDA_SUCCESS, or why the process's state, a host function or a stream capture forbids this call
+/// to the calling thread.
+CUresult allowed(const char* symbol) noexcept;
 
 /// Result of an unsupported entry point: NOT_SUPPORTED; logs its name once.
 CUresult unsupported(const char* symbol) noexcept;
@@ -76,16 +89,16 @@ CUresult guarded(Body&& body) noexcept {
 /// Wraps an entry point that works before cuInit.
 template <class Body>
 CUresult enter_early(const char* symbol, Body&& body) noexcept {
-    const CUresult ordered = gate::count(symbol);
-    return gate::answer(symbol, ordered != CUDA_SUCCESS ? ordered : gate::guarded(body));
+    CUresult state = gate::count(symbol);
+    if (state == CUDA_SUCCESS) state = gate::permitted(symbol);
+    return gate::answer(symbol, state != CUDA_SUCCESS ? state : gate::guarded(body));
 }
 
 /// Wraps an entry point that requires cuInit but no context.
 template <class Body>
 CUresult enter(const char* symbol, Body&& body) noexcept {
     CUresult state = gate::count(symbol);
-    if (state == CUDA_SUCCESS) state = gate::initialised();
-    if (state == CUDA_SUCCESS) state = gate::allowed_by_captures(symbol);
+    if (state == CUDA_SUCCESS) state = gate::allowed(symbol);
     return gate::answer(symbol, state != CUDA_SUCCESS ? state : gate::guarded(body));
 }
 
@@ -93,9 +106,8 @@ CUresult enter(const char* symbol, Body&& body) noexcept {
 template <class Body>
 CUresult enter_release(const char* symbol, Body&& body) noexcept {
     const CUresult ordered = gate::count(symbol);
-    CUresult state = gate::initialised();
-    if (state == CUDA_SUCCESS) state = gate::allowed_by_captures(symbol);
-    if (state != CUDA_SUCCESS) return gate::answer(symbol, state);
+    if (const CUresult state = gate::allowed(symbol); state != CUDA_SUCCESS)
+        return gate::answer(symbol, state);
     const CUresult result = gate::guarded(body);
     return gate::answer(symbol, ordered != CUDA_SUCCESS ? ordered : result);
 }

@@ -1,5 +1,7 @@
 #include "emulator/driver/log.hpp"
 
+#include "emulator/driver/gate.hpp"
+
 #include <lode/base/environment.hpp>
 
 #include <cstdio>
@@ -32,6 +34,17 @@ struct Log {
     bool to_stderr = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
 };
 
+thread_local bool in_callback = false;
+
+struct CallbackScope {
+    CallbackScope() noexcept { in_callback = true; }
+    ~CallbackScope() { in_callback = false; }
+    CallbackScope(const CallbackScope&) = delete;
+    CallbackScope& operator=(const CallbackScope&) = delete;
+
+    const gate::HostFunction function;
+};
+
 // Never destroyed: worker threads may still write during process exit.
 Log& the_log() {
     static Log& instance = *new Log;
@@ -53,6 +66,8 @@ void notify_callbacks(Level level, std::string_view line) noexcept {
                 ++log.dropped;
             }
         }
+        if (in_callback) return;  // A call that a callback makes has failed.
+        const CallbackScope scope;
         for (const Registration& one : callbacks)
             one.callback(one.data, static_cast<int>(level), text.data(), text.size());
     } catch (...) {  // Out of memory: the line is lost.

@@ -16,7 +16,7 @@ TITLE = """# Functions of the driver API
 
 One row for each function of CUDA 13.0's `cuda.h`. lode wraps the functions that have a contract to keep: an owner, an order, a limit. The address of any other comes from `Driver::resolve(name, version)`, under the version of its type in `cudaTypedefs.h`; `ContextScope` makes the device's context current for it, and every object of lode gives its native handle.
 
-The column *software device* says whether lode's software device has the function; those that it lacks return CUDA_ERROR_NOT_SUPPORTED there.
+The column *software device* says whether lode's software device has the function; those that it lacks return CUDA_ERROR_NOT_SUPPORTED there. [Forbidden contexts](emulator.md#forbidden-contexts) says where a program may call none, and what each answers.
 
 `tests/docs/driver_functions.py . /usr/local/cuda/include --write` writes this page; a test compares it with the code.
 """
@@ -89,7 +89,7 @@ def first(pattern, text):
 
 def rows(root, functions):
     wrapped = first(r"^X\((cu\w+),", (root / "runtime/driver/symbols.def").read_text())
-    emulated = first(r"^LODE_ENTRY_POINT\((cu\w+),",
+    emulated = first(r"^LODE_(?:HARMLESS_)?ENTRY_POINT\((cu\w+),",
                      (root / "emulator/driver/entry_points.def").read_text())
     users = {}
     for path in sorted((root / "runtime").rglob("*.?pp")):

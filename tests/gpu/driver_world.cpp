@@ -1,5 +1,7 @@
 #include "tests/gpu/driver_world.hpp"
 
+#include <lode/base/unwrap.hpp>
+
 #include <stdexcept>
 #include <string>
 
@@ -30,10 +32,17 @@ void require(CUresult result, const char* what) {
 
 }  // namespace
 
-DriverWorld::DriverWorld(const Driver& driver) : t(driver.state()->table), keep_(driver.state()) {
+DriverWorld::DriverWorld(const Driver& driver, Owner owner)
+    : t(driver.state()->table), driver_(driver), owner_(owner) {
     require(t.cuDeviceGet(&device, 0), "cuDeviceGet");
-    require(t.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    require(t.cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    if (owner == Owner::device) {
+        require(t.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+        require(t.cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    } else {
+        const auto create =
+            reinterpret_cast<PFN_cuCtxCreate_v3020>(unwrap(driver.resolve("cuCtxCreate", 3020)));
+        require(create(&context, 0, device), "cuCtxCreate");
+    }
     require(t.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     require(t.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
     require(t.cuEventCreate(&unrecorded, CU_EVENT_DEFAULT), "cuEventCreate");
@@ -46,19 +55,35 @@ DriverWorld::DriverWorld(const Driver& driver) : t(driver.state()->table), keep_
             "cuLibraryLoadData");
     require(t.cuLibraryGetKernel(&kernel, library, "k"), "cuLibraryGetKernel");
     require(t.cuKernelGetFunction(&function, kernel), "cuKernelGetFunction");
+    require(t.cuGraphCreate(&graph, 0), "cuGraphCreate");
+    require(t.cuGraphAddEmptyNode(&node, graph, nullptr, 0), "cuGraphAddEmptyNode");
+    require(t.cuGraphInstantiateWithFlags(&graph_exec, graph, 0), "cuGraphInstantiate");
     require(t.cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
 DriverWorld::~DriverWorld() {
+    if (context == nullptr) return;  // It is gone, and everything with it.
+    t.cuGraphExecDestroy(graph_exec);
+    t.cuGraphDestroy(graph);
     t.cuLibraryUnload(library);
     t.cuMemFreeHost(pinned);
     t.cuMemFree(memory);
     for (CUevent one : {event, unrecorded, timeless})
         t.cuEventDestroy(one);
     t.cuStreamDestroy(stream);
+    if (owner_ == Owner::program) {
+        destroy_context();
+        return;
+    }
     CUcontext popped = nullptr;
     t.cuCtxPopCurrent(&popped);
     t.cuDevicePrimaryCtxRelease(device);
+}
+
+void DriverWorld::destroy_context() {
+    const auto destroy =
+        reinterpret_cast<PFN_cuCtxDestroy_v4000>(unwrap(driver_.resolve("cuCtxDestroy", 4000)));
+    destroy(context);
 }
 
 CUresult DriverWorld::without_context(const std::function<CUresult()>& call) const {

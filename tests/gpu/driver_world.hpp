@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/driver_state.hpp"
+#include "tests/gpu/driver_handles.hpp"
 
 #include <lode/runtime/driver.hpp>
 
@@ -12,10 +13,12 @@
 
 namespace lode::test {
 
-/// The objects that the calls use. The primary context is current while this object lives.
-class DriverWorld {
+/// The objects that the calls use. The context is current while this object lives.
+class DriverWorld : public DriverHandles {
 public:
-    explicit DriverWorld(const Driver& driver);
+    /// The owner of the context: the device's primary context, or one that the program creates.
+    enum class Owner : bool { device, program };
+    explicit DriverWorld(const Driver& driver, Owner owner = Owner::device);
     ~DriverWorld();
     DriverWorld(const DriverWorld&) = delete;
     DriverWorld& operator=(const DriverWorld&) = delete;
@@ -29,24 +32,19 @@ public:
     /// Launches one thread with cuLaunchKernelEx and one attribute.
     CUresult launch_with(const CUlaunchAttribute& attribute, unsigned blocks = 1) const;
 
-    static constexpr std::size_t bytes = 1024;
+    /// Destroys a context that the program owns.
+    void destroy_context();
+
+    [[nodiscard]] const Driver& driver() const noexcept { return driver_; }
 
     const detail::DriverTable& t;
-    CUdevice device = 0;
-    CUcontext context = nullptr;
-    CUstream stream = nullptr;
-    CUevent event = nullptr;  ///< Recorded.
     CUevent unrecorded = nullptr;
     CUevent timeless = nullptr;  ///< Recorded; has CU_EVENT_DISABLE_TIMING.
-    CUdeviceptr memory = 0;      ///< `bytes` of it.
-    void* pinned = nullptr;      ///< `bytes` of it.
-    CUlibrary library = nullptr;
-    CUkernel kernel = nullptr;  ///< k(unsigned long long address, unsigned value)
-    CUfunction function = nullptr;
     std::array<unsigned char, bytes> host{};
 
 private:
-    std::shared_ptr<const detail::DriverState> keep_;
+    const Driver driver_;
+    const Owner owner_;
 };
 
 struct DriverCall {

@@ -48,6 +48,7 @@ bool UserObject::release(const std::shared_ptr<UserObject>& object, unsigned cou
     if (now != count) return true;
     driver().graph_tables.objects.remove(Handles<UserObject, CUuserObject>::native_of(*object));
     try {
+        const gate::HostFunction scope;
         object->destroy_(object->pointer_);
     } catch (...) {
         log::report("The destructor of a user object threw an exception, which is ignored.");

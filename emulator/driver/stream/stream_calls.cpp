@@ -34,6 +34,7 @@ void run_foreign(Context& context, std::string_view entry_point, Function&& func
     std::string what = "its type is unknown";
     if (driver().order != nullptr) driver().order->tell_host();  // By whatever the function does.
     try {
+        const gate::HostFunction scope;
         return function();
     } catch (const std::exception& error) {
         what = error.what();

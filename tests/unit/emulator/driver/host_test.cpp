@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -295,4 +296,60 @@ TEST_CASE("emulator host: ld.param and st.param of a local or shared variable ne
             CHECK(CU(cuCtxSynchronize, 2000)() != CUDA_SUCCESS);
         }
     }
+}
+
+namespace {
+
+/// What a function of the program gets from calls: waiting, freeing, and a harmless one.
+struct Forbidden {
+    CUstream stream = nullptr;
+    CUresult waited = CUDA_SUCCESS;
+    CUresult freed = CUDA_SUCCESS;
+    CUresult counted = CUDA_ERROR_UNKNOWN;
+
+    static void call(void* user) {
+        auto& self = *static_cast<Forbidden*>(user);
+        int count = 0;
+        self.waited = CU(cuStreamSynchronize, 2000)(self.stream);
+        self.freed = CU(cuMemFree, 3020)(0);
+        self.counted = CU(cuDeviceGetCount, 2000)(&count);
+    }
+    [[nodiscard]] bool is_refused() const {
+        return waited == CUDA_ERROR_NOT_PERMITTED && freed == CUDA_ERROR_NOT_PERMITTED &&
+               counted == CUDA_SUCCESS;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("emulator host: a host function may make harmless calls only") {
+    const Machine machine;
+    const Current scope;
+    Forbidden inside;
+    REQUIRE(CU(cuStreamCreate, 2000)(&inside.stream, 0) == CUDA_SUCCESS);
+    CHECK(CU(cuLaunchHostFunc, 10000)(inside.stream, &Forbidden::call, &inside) == CUDA_SUCCESS);
+    CHECK(sync(inside.stream) == CUDA_SUCCESS);
+    CHECK(inside.is_refused());
+    CHECK(CU(cuMemFree, 3020)(0) == CUDA_SUCCESS);  // Permitted again.
+    CHECK(CU(cuStreamDestroy, 4000)(inside.stream) == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator host: a callback of the log isn't called for its own failures") {
+    const Machine machine;
+    const Current scope;
+    Forbidden inside;
+    int lines = 0;
+    const auto hear = [](void* user, CUlogLevel, char*, std::size_t) {
+        const auto& [seen, count] = *static_cast<std::pair<Forbidden*, int*>*>(user);
+        ++*count;
+        Forbidden::call(seen);
+    };
+    std::pair<Forbidden*, int*> user{&inside, &lines};
+    CUlogsCallbackHandle handle = nullptr;
+    REQUIRE(CU(cuLogsRegisterCallback, 12090)(hear, &user, &handle) == CUDA_SUCCESS);
+    int* const nowhere = nullptr;
+    CHECK(CU(cuDeviceGetCount, 2000)(nowhere) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuLogsUnregisterCallback, 12090)(handle) == CUDA_SUCCESS);
+    CHECK(lines == 1);
+    CHECK(inside.is_refused());
 }
