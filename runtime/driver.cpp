@@ -155,7 +155,9 @@ Status check_version(detail::DriverState& state) {
 }  // namespace
 
 Result<Driver> Driver::open(const DriverSearch& search) {
-    auto driver = open_searched(search);
+    DriverSearch asked = search;
+    asked.emulator_fallback = false;
+    auto driver = open_searched(asked);
     if (!search.emulator_fallback || !search.library.empty() || environment("LODE_DRIVER"))
         return driver;
     const bool is_missing = !driver && driver.error().code == Errc::driver_missing;
@@ -163,7 +165,7 @@ Result<Driver> Driver::open(const DriverSearch& search) {
     const std::string why =
         driver ? fmt::format("The CUDA driver {} reports no device", driver->origin())
                : driver.error().message.substr(0, driver.error().message.find(". "));
-    auto emulator = open_searched({.emulator = true, .log = search.log});
+    auto emulator = open_searched({.emulator = true, .emulator_fallback = true, .log = search.log});
     if (!emulator && emulator.error().code != Errc::driver_missing) {
         // The emulator was found but can't start as configured: the user has to fix that.
         return tl::unexpected<Error>(
@@ -207,6 +209,8 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
     state->take_emulator_report = detail::emulator_report_of(found.library);
     state->set_emulator_print = detail::emulator_print_of(found.library);
     state->set_emulator_lines = detail::emulator_lines_of(found.library);
+    // Both: it stands in for GPUs, which CUDA_VISIBLE_DEVICES may hide.
+    if (search.emulator && search.emulator_fallback) detail::show_all_of_emulator(found.library);
     if (state->is_emulator()) detail::forward_emulator_log(found.library, state);
     return start(std::move(state), resolver, found.library.path().string(), search.log);
 }

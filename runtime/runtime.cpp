@@ -1,3 +1,4 @@
+#include "base/foreign_environment.hpp"
 #include "runtime/device_lines.hpp"
 #include "runtime/device_properties.hpp"
 #include "runtime/device_state.hpp"
@@ -94,12 +95,16 @@ int Runtime::device_count() const noexcept {
 Result<Device> Runtime::device(int ordinal) const {
     const int count = device_count();
     if (count == 0) {
-        return fail(
-            Errc::no_device,
-            fmt::format("The driver {} reports no device. {}", state_->driver.origin(),
-                        state_->driver.is_emulator()
-                            ? "Set LODE_EMULATOR_DEVICES to the devices that it should show."
-                            : "Check nvidia-smi and CUDA_VISIBLE_DEVICES."));
+        const auto visible = foreign_environment("CUDA_VISIBLE_DEVICES");
+        std::string cure = "Check nvidia-smi and CUDA_VISIBLE_DEVICES.";
+        if (state_->driver.is_emulator())
+            cure = visible ? fmt::format(
+                                 "CUDA_VISIBLE_DEVICES is '{}'; check it and "
+                                 "LODE_EMULATOR_DEVICES.",
+                                 *visible)
+                           : "Set LODE_EMULATOR_DEVICES to the devices that it should show.";
+        return fail(Errc::no_device, fmt::format("The driver {} reports no device. {}",
+                                                 state_->driver.origin(), cure));
     }
     if (ordinal < 0 || ordinal >= count) {
         return fail(Errc::not_found,

@@ -180,6 +180,13 @@ int lode_emulator_reset(const char* devices) {
     return result == CUDA_SUCCESS ? 0 : -1;
 }
 
+void lode_emulator_show_all(void) {
+    (void)gate::guarded([]() -> CUresult {
+        driver().shows_all = true;
+        return CUDA_SUCCESS;
+    });
+}
+
 void lode_emulator_refuse(const char* name) {
     (void)gate::refuse(name);
 }

@@ -57,6 +57,10 @@ enum lode_emulator_kind {
  * call. Returns 0, or -1 for an unknown device, which is logged and changes nothing. */
 LODE_EMULATOR_EXPORT int lode_emulator_reset(const char* devices);
 
+/* Makes cuInit show all devices, whatever CUDA_VISIBLE_DEVICES is: the emulator stands in for GPUs,
+ * which the variable may hide. Until the next reset. */
+LODE_EMULATOR_EXPORT void lode_emulator_show_all(void);
+
 /* Sets the CUDA version that the driver reports, for example 12040; newer entry points aren't
  * found. 0 restores the emulator's own version. */
 LODE_EMULATOR_EXPORT void lode_emulator_set_driver_version(int version);

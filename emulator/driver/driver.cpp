@@ -1,6 +1,8 @@
 #include "emulator/driver/driver.hpp"
 
+#include "base/foreign_environment.hpp"
 #include "base/message_text.hpp"
+#include "emulator/devices/visible.hpp"
 #include "emulator/devices/words.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/journal.hpp"
@@ -9,6 +11,7 @@
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
@@ -74,10 +77,42 @@ std::optional<std::string> read_word(std::string_view variable, std::string_view
     return std::nullopt;
 }
 
+/// As nvidia-smi prints it.
+std::string uuid_text(const CUuuid& uuid) {
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < std::size(uuid.bytes); ++i) {
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
+}
+
+/// The indices of the devices that CUDA_VISIBLE_DEVICES shows; without it, or with `all`, of all.
+std::vector<std::size_t> find_visible(const std::vector<const Profile*>& machine, bool all) {
+    std::vector<std::string> uuids;
+    std::vector<std::size_t> every;
+    for (std::size_t index = 0; index < machine.size(); ++index) {
+        uuids.push_back(uuid_text(uuid_of(*machine[index], static_cast<int>(index))));
+        every.push_back(index);
+    }
+    const auto list = foreign_environment("CUDA_VISIBLE_DEVICES");
+    return list && !all ? visible_devices(*list, uuids) : every;
+}
+
 }  // namespace
 
-Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsigned workers)
+CUuuid uuid_of(const Profile& profile, int index) noexcept {
+    CUuuid uuid{};
+    uuid.bytes[0] = static_cast<char>(profile.cc.number());
+    uuid.bytes[1] = static_cast<char>(index);
+    std::ranges::copy(std::string_view("lode-emulator"), uuid.bytes + 2);
+    return uuid;
+}
+
+Device::Device(Memory& memory, const Profile& its_profile, int its_index, int its_ordinal,
+               unsigned workers)
     : profile(its_profile),
+      index(its_index),
       ordinal(its_ordinal),
       machine(memory, workers),
       default_pool(std::make_shared<MemoryPool>(its_ordinal)),
@@ -107,6 +142,7 @@ CUresult Driver::initialise() {
     settings.workers = static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers));
     settings.findings_fail = *findings == "fail";
     if (settings.checks.streams) order = std::make_shared<StreamOrder>();
+    settings.launches_wait = foreign_environment("CUDA_LAUNCH_BLOCKING") == "1";
     settings.timeout_ms = std::min<std::uint64_t>(*timeout, longest_timeout);
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(
@@ -124,11 +160,12 @@ CUresult Driver::initialise() {
         }
         machine = *std::move(parsed);
     }
-    if (machine->empty()) return CUDA_ERROR_NO_DEVICE;
-    for (const Profile* profile : *machine) {
+    const std::vector<std::size_t> visible = find_visible(*machine, shows_all);
+    if (visible.empty()) return CUDA_ERROR_NO_DEVICE;
+    for (const std::size_t index : visible) {
         const int ordinal = static_cast<int>(devices.size());
-        auto& device = devices.emplace_back(
-            std::make_unique<Device>(memory, *profile, ordinal, settings.workers));
+        auto& device = devices.emplace_back(std::make_unique<Device>(
+            memory, *machine->at(index), static_cast<int>(index), ordinal, settings.workers));
         device->primary = std::make_shared<Context>(*device, next_context_id++, true);
         pools.add(device->default_pool);
     }

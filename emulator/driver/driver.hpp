@@ -40,14 +40,21 @@ struct Settings {
     unsigned workers = 0;
     bool findings_fail = true;     ///< Findings of all checks are errors, not only logged.
     std::uint64_t timeout_ms = 0;  ///< Limit of each launch; 0: none.
+    bool launches_wait = false;  ///< CUDA_LAUNCH_BLOCKING
 };
+
+/// The UUID of the device with this index in the machine. Its beginning differs from device to
+/// device, so that CUDA_VISIBLE_DEVICES can have a short one.
+CUuuid uuid_of(const Profile& profile, int index) noexcept;
 
 /// One emulated device. Its primary context always exists and is open while it has references.
 struct Device {
-    Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsigned workers);
+    Device(Memory& memory, const Profile& its_profile, int its_index, int its_ordinal,
+           unsigned workers);
 
     const Profile& profile;
-    const int ordinal;
+    const int index;    ///< In the machine, whatever CUDA_VISIBLE_DEVICES is.
+    const int ordinal;  ///< Among the visible devices.
     exec::Machine machine;
     std::shared_ptr<Context> primary;
     std::mutex primary_mutex;  ///< Guards the references, opening and ending.
@@ -66,7 +73,9 @@ struct Driver {
     std::atomic<bool> initialised{false};
     Settings settings;
     Memory memory;
-    std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Device>> devices;  ///< The visible ones.
+    /// CUDA_VISIBLE_DEVICES hides no device: see lode_emulator_show_all().
+    std::atomic<bool> shows_all{false};
     /// Set by the test interface; empty means LODE_EMULATOR_DEVICES.
     std::optional<std::vector<const Profile*>> machine;
     std::atomic<int> next_context_id{1};

@@ -53,6 +53,11 @@ std::vector<LibraryPlace> emulator_places() {
     return places;
 }
 
+void show_all_of_emulator(const SharedLibrary& library) noexcept {
+    const auto show = reinterpret_cast<void (*)()>(library.symbol("lode_emulator_show_all"));
+    if (show != nullptr) show();
+}
+
 SetEmulatorLines* emulator_lines_of(const SharedLibrary& library) noexcept {
     return reinterpret_cast<SetEmulatorLines*>(library.symbol("lode_emulator_set_lines"));
 }

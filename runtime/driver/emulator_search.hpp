@@ -38,6 +38,10 @@ using SetEmulatorLines = int(void* library,
                              void (*hook)(void* user, TakeEmulatorLines* take, void* to),
                              void* user);
 
+/// Makes the emulator, once it is initialised, show all of its devices: also those that
+/// CUDA_VISIBLE_DEVICES hides.
+void show_all_of_emulator(const SharedLibrary& library) noexcept;
+
 /// nullptr when the library isn't the emulator, or is an older one.
 SetEmulatorLines* emulator_lines_of(const SharedLibrary& library) noexcept;
 

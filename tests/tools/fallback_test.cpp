@@ -63,12 +63,13 @@ TEST_CASE("fallback: without emulated devices there is no fallback and no line a
     CHECK_FALSE(outcome.complains(said));
     auto environment = machine_without_gpu("none");
     environment["LODE_DRIVER"] = "emulator";
+    environment["CUDA_VISIBLE_DEVICES"] = "0";
     const auto folder = make_scratch();
     const auto named = lode::test::lode(
         {"run", put(folder.path() / "saxpy.cu", saxpy_source).string(), "saxpy", "--cover", "4"},
         environment);
     CHECK(named.exit_code == 1);
-    CHECK(named.complains("Set LODE_EMULATOR_DEVICES to the devices that it should show."));
+    CHECK(named.complains("CUDA_VISIBLE_DEVICES is '0'; check it and LODE_EMULATOR_DEVICES."));
 }
 
 TEST_CASE("fallback: the error says where the emulator was searched for") {
@@ -103,6 +104,23 @@ TEST_CASE("fallback: lode info and lode run use four software devices, each with
         REQUIRE_MESSAGE(run.exit_code == 0, run.err);
         CHECK(run.json()["arguments"][2]["sum"] == 1000000.0);
     }
+}
+
+TEST_CASE("fallback: CUDA_VISIBLE_DEVICES hides devices of a software device that is asked for") {
+    const auto shown = [](const char* driver, const char* visible) {
+        auto environment = machine_without_gpu("sm_75,sm_80,sm_90");
+        environment["CUDA_VISIBLE_DEVICES"] = visible;
+        if (driver != nullptr) environment["LODE_DRIVER"] = driver;
+        const auto info = lode::test::lode({"info", "--json"}, environment);
+        std::string targets;
+        const auto json = info.json();
+        for (const auto& device : json["devices"])
+            targets += device["target"].get<std::string>() + " ";
+        return targets;
+    };
+    CHECK(shown("emulator", "") == "");
+    CHECK(shown("emulator", "2,0") == "sm_90 sm_75 ");
+    CHECK(shown(nullptr, "") == "sm_75 sm_80 sm_90 ");
 }
 
 TEST_CASE("fallback: lode compile, link and cache why take the software device's target") {
@@ -149,7 +167,7 @@ TEST_CASE("fallback: a driver that is named is the one used") {
     const auto missing = lode::test::lode({"variants", "scan"}, environment);
     CHECK(missing.exit_code == 1);
     CHECK_FALSE(missing.complains(said));
-    environment["LODE_DRIVER"] = "emulator";
+    environment = {{"LODE_DRIVER", "emulator"}};
     const auto named = lode::test::lode({"variants", "scan"}, environment);
     CHECK(named.exit_code == 0);
     CHECK(named.err.empty());

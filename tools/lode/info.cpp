@@ -288,10 +288,13 @@ struct DriverVariable {
 constexpr DriverVariable driver_variables[] = {
     {"CUDA_VISIBLE_DEVICES",
      "The devices that the driver shows, in this order: numbers, or UUIDs such as GPU-… and MIG-…, "
-     "up to the first that doesn't exist"},
-    {"CUDA_DEVICE_ORDER", "FASTEST_FIRST (default) or PCI_BUS_ID: how devices are numbered"},
+     "up to the first that doesn't exist; a software device that lode falls back to shows all"},
+    {"CUDA_DEVICE_ORDER",
+     "FASTEST_FIRST (default) or PCI_BUS_ID: how devices are numbered; the software device keeps "
+     "the order of LODE_EMULATOR_DEVICES"},
     {"CUDA_LAUNCH_BLOCKING", "1 makes every launch wait; LODE_SYNC_LAUNCHES=1 also names it"},
-    {"CUDA_DEVICE_MAX_CONNECTIONS", "Hardware queues for streams, 1 to 32; 8 by default"},
+    {"CUDA_DEVICE_MAX_CONNECTIONS",
+     "Hardware queues for streams, 1 to 32; 8 by default; the software device has none"},
 };
 
 Part driver_environment_part(bool all) {

@@ -15,15 +15,15 @@ namespace {
 
 struct AttributeRow {
     int attribute;
-    int (*value)(const Profile& profile, int ordinal);
+    int (*value)(const Profile& profile, int index);
 };
 
 constexpr AttributeRow attributes[] = {
-#define LODE_ATTRIBUTE(number, name, expression)                                                   \
-    AttributeRow{                                                                                  \
-        number, []([[maybe_unused]] const Profile& profile, [[maybe_unused]] int ordinal) -> int { \
-            return expression;                                                                     \
-        }},
+#define LODE_ATTRIBUTE(number, name, expression)                                                  \
+    AttributeRow{number,                                                                          \
+                 []([[maybe_unused]] const Profile& profile, [[maybe_unused]] int index) -> int { \
+                     return expression;                                                           \
+                 }},
 #include "emulator/driver/attributes.def"
 #undef LODE_ATTRIBUTE
 };
@@ -37,15 +37,8 @@ CUresult enter_device(const char* symbol, CUdevice ordinal, Body&& body) noexcep
     });
 }
 
-std::string pci_bus_id(int ordinal) {
-    return fmt::format("0000:{:02X}:00.0", ordinal + 1);
-}
-
-void fill_uuid(const Device& device, CUuuid& uuid) noexcept {
-    std::memset(uuid.bytes, 0, sizeof(uuid.bytes));
-    std::memcpy(uuid.bytes, "lode-emulator", 13);
-    uuid.bytes[14] = static_cast<char>(device.profile.cc.number());
-    uuid.bytes[15] = static_cast<char>(device.ordinal);
+std::string pci_bus_id(const Device& device) {
+    return fmt::format("0000:{:02X}:00.0", device.index + 1);
 }
 
 }  // namespace
@@ -81,7 +74,7 @@ LODE_ENTRY cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev
         const auto row =
             std::ranges::find(attributes, static_cast<int>(attrib), &AttributeRow::attribute);
         if (pi == nullptr || row == std::end(attributes)) return CUDA_ERROR_INVALID_VALUE;
-        *pi = row->value(device.profile, device.ordinal);
+        *pi = row->value(device.profile, device.index);
         return CUDA_SUCCESS;
     });
 }
@@ -128,7 +121,7 @@ LODE_ENTRY cuDeviceTotalMem_v2(size_t* bytes, CUdevice dev) {
 LODE_ENTRY cuDeviceGetUuid(CUuuid* uuid, CUdevice dev) {
     return enter_device(__func__, dev, [&](Device& device) -> CUresult {
         if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        fill_uuid(device, *uuid);
+        *uuid = uuid_of(device.profile, device.index);
         return CUDA_SUCCESS;
     });
 }
@@ -139,7 +132,7 @@ LODE_ENTRY cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {
 
 LODE_ENTRY cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
     return enter_device(__func__, dev, [&](Device& device) -> CUresult {
-        const std::string id = pci_bus_id(device.ordinal);
+        const std::string id = pci_bus_id(device);
         if (pciBusId == nullptr || len <= static_cast<int>(id.size()))
             return CUDA_ERROR_INVALID_VALUE;
         std::memcpy(pciBusId, id.c_str(), id.size() + 1);
@@ -151,7 +144,7 @@ LODE_ENTRY cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId) {
     return enter(__func__, [&]() -> CUresult {
         if (dev == nullptr || pciBusId == nullptr) return CUDA_ERROR_INVALID_VALUE;
         for (const auto& device : driver().devices) {
-            if (pci_bus_id(device->ordinal) != pciBusId) continue;
+            if (pci_bus_id(*device) != pciBusId) continue;
             *dev = device->ordinal;
             return CUDA_SUCCESS;
         }

@@ -94,13 +94,16 @@ CUresult instantiate_with(const char* symbol, CUgraphExec* exec, CUgraph graph,
 
 CUresult launch_graph(const char* symbol, CUgraphExec handle, CUstream stream,
                       DefaultStream null_means, bool only_upload) {
-    return enter_exec(symbol, handle, [&](GraphExec& exec) -> CUresult {
-        StreamUse use;
+    StreamUse use;
+    const CUresult launched = enter_exec(symbol, handle, [&](GraphExec& exec) -> CUresult {
         if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
             return state;
         if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
         return only_upload ? CUDA_SUCCESS : exec.launch(use);
     });
+    if (launched != CUDA_SUCCESS || only_upload) return launched;
+    // The graph's work may need the tables, which are locked above.
+    return gate::answer(symbol, gate::guarded([&] { return use.wait_if_blocking(); }));
 }
 
 CUresult update_graph(const char* symbol, CUgraphExec handle, CUgraph from,

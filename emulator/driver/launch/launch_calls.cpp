@@ -317,7 +317,7 @@ CUresult launch(const char* symbol, LaunchRequest request, DefaultStream null_me
         // "All blocks have begun" and "all blocks have triggered" both hold after the kernel.
         for (const auto& event : attributes.events)
             event->record(use.stream);
-        return CUDA_SUCCESS;
+        return use.wait_if_blocking();
     });
 }
 

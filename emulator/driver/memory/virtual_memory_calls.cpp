@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t mapping_unit = VirtualMemory::granularity;
 
 /// The label of shared files of physical memory.
-std::string file_label(int device) {
-    return "device_" + std::to_string(device);
+std::string file_label(const Device& device) {
+    return "device_" + std::to_string(device.index);
 }
 
 bool is_whole(std::size_t bytes) noexcept {
@@ -89,7 +89,7 @@ LODE_ENTRY cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
         const int device = prop->location.id;
         if (!state.allocations.try_take(*state.device(device), size))
             return CUDA_ERROR_OUT_OF_MEMORY;
-        MemoryFile file = MemoryFile::create(size, file_label(device));
+        MemoryFile file = MemoryFile::create(size, file_label(*state.device(device)));
         if (!file) {
             state.allocations.give_back(device, size);
             return CUDA_ERROR_OPERATING_SYSTEM;
@@ -211,7 +211,7 @@ LODE_ENTRY cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, 
         const auto descriptor = static_cast<int>(reinterpret_cast<std::intptr_t>(osHandle));
         Driver& state = driver();
         for (const auto& device : state.devices) {
-            MemoryFile file = MemoryFile::import(descriptor, file_label(device->ordinal));
+            MemoryFile file = MemoryFile::import(descriptor, file_label(*device));
             if (!file) continue;
             // The exporting process has counted the memory; this one counts what it keeps alive.
             state.allocations.take(device->ordinal, file.bytes());

@@ -82,6 +82,12 @@ void call_host_function(Context& context, std::string_view entry_point, CUhostFn
     run_foreign(context, entry_point, [&] { function(user); });
 }
 
+CUresult StreamUse::wait_if_blocking() const {
+    if (!driver().settings.launches_wait) return CUDA_SUCCESS;
+    stream->drain();
+    return context->settle();
+}
+
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use) {
     if (handle == CU_STREAM_LEGACY) null_means = DefaultStream::legacy;
     if (handle == CU_STREAM_PER_THREAD) null_means = DefaultStream::per_thread;

@@ -19,6 +19,8 @@ struct StreamUse {
 
     /// Submits work that is skipped if the context has an error.
     void submit(Stream::Work work) const { context->submit_checked(*stream, std::move(work)); }
+    /// Waits for a launch, and returns its error, if CUDA_LAUNCH_BLOCKING is 1.
+    [[nodiscard]] CUresult wait_if_blocking() const;
 };
 
 /// The stream of a handle. A null handle and the two reserved values refer to the current context.

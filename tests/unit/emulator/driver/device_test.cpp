@@ -1,8 +1,12 @@
 #include "emulator/devices/profiles.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <fmt/format.h>
 
 using namespace lode::emulator_test;
 using lode::emulator::Profile;
+using lode::test::Variable;
 
 namespace {
 
@@ -10,6 +14,18 @@ int attribute(CUdevice_attribute which, CUdevice device = 0) {
     int value = -1;
     CHECK(CU(cuDeviceGetAttribute, 2000)(&value, which, device) == CUDA_SUCCESS);
     return value;
+}
+
+/// As nvidia-smi prints it.
+std::string uuid_text(CUdevice device) {
+    CUuuid uuid{};
+    CHECK(CU(cuDeviceGetUuid, 11040)(&uuid, device) == CUDA_SUCCESS);
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
 }
 
 constexpr struct {
@@ -109,4 +125,62 @@ TEST_CASE("emulator device: identities differ from device to device") {
     CHECK(reaches == 1);
     CHECK(CU(cuDeviceCanAccessPeer, 4000)(&reaches, 0, 0) == CUDA_SUCCESS);
     CHECK(reaches == 0);
+}
+
+TEST_CASE("emulator device: CUDA_VISIBLE_DEVICES shows devices as the driver does") {
+    const Machine whole("sm_75,sm_80,sm_90");
+    std::string uuids[3];
+    for (int device = 0; device < 3; ++device)
+        uuids[device] = uuid_text(device);
+    CHECK(uuids[0] != uuids[1]);
+    struct Row {
+        std::string list;
+        std::vector<int> shown;
+    };
+    const Row rows[] = {
+        {"2,1", {2, 1}},
+        {"0,2,-1,1", {0, 2}},
+        {"0,7,1", {0}},
+        {" 1 , 0", {1, 0}},
+        {"1gpu2,2ampere", {1, 2}},
+        {"0,,1", {0}},
+        {"", {}},
+        {"-1", {}},
+        {"none", {}},
+        {"1,0,1", {}},
+        {"0," + uuids[1], {0}},
+        {uuids[2] + "," + uuids[0], {2, 0}},
+        {uuids[1].substr(0, 8) + ",GPU-ffff," + uuids[0], {1}},
+        {uuids[1].substr(0, 8) + "," + uuids[1], {}},
+        {"GPU-", {}},  // Every device begins so.
+        {"MIG-" + uuids[0] + "/1/0", {}},
+    };
+    for (const auto& [list, shown] : rows) {
+        CAPTURE(list);
+        const Variable variable("CUDA_VISIBLE_DEVICES", list.c_str());
+        const Machine machine("sm_75,sm_80,sm_90", false);
+        CHECK(CU(cuInit, 2000)(0) == (shown.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS));
+        int count = 0;
+        CU(cuDeviceGetCount, 2000)(&count);
+        REQUIRE(count == static_cast<int>(shown.size()));
+        for (int device = 0; device < count; ++device) {
+            CHECK(uuid_text(device) == uuids[shown[device]]);
+            CHECK(attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device) == shown[device] + 1);
+            const Current scope(device);
+            CUdevice current = -1;
+            CHECK(CU(cuCtxGetDevice, 2000)(&current) == CUDA_SUCCESS);
+            CHECK(current == device);
+        }
+    }
+}
+
+TEST_CASE("emulator device: CUDA_VISIBLE_DEVICES hides nothing where the device stands in") {
+    const Variable variable("CUDA_VISIBLE_DEVICES", "");
+    const Machine machine("sm_75,sm_90", false);
+    CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_NO_DEVICE);
+    control<decltype(lode_emulator_show_all)>("lode_emulator_show_all")();
+    CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
+    int count = 0;
+    CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_SUCCESS);
+    CHECK(count == 2);
 }

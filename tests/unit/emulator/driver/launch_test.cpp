@@ -1,6 +1,8 @@
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 using namespace lode::emulator_test;
+using lode::test::Variable;
 
 namespace {
 
@@ -221,4 +223,26 @@ TEST_CASE("emulator launch: host functions don't run after a fault, callbacks re
         CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
         CHECK(told == CUDA_ERROR_ILLEGAL_ADDRESS);
     }
+}
+
+TEST_CASE("emulator launch: with CUDA_LAUNCH_BLOCKING=1 the launch returns the kernel's error") {
+    const Variable variable("CUDA_LAUNCH_BLOCKING", "1");
+    const LaunchBench bench;
+    CHECK(bench.launch(bench.memory, 41) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamQuery, 2000)(bench.stream) == CUDA_SUCCESS);
+    CHECK(bench.launch(bench.memory + 64, 1) == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_CASE(
+    "emulator launch: with CUDA_LAUNCH_BLOCKING=1 a graph's launch waits, a capture doesn't") {
+    const Variable variable("CUDA_LAUNCH_BLOCKING", "1");
+    const LaunchBench bench;
+    CHECK(CU(cuStreamBeginCapture, 10010)(bench.stream, CU_STREAM_CAPTURE_MODE_GLOBAL) ==
+          CUDA_SUCCESS);
+    CHECK(bench.launch(bench.memory + 64, 1) == CUDA_SUCCESS);
+    CUgraph graph = nullptr;
+    CHECK(CU(cuStreamEndCapture, 10000)(bench.stream, &graph) == CUDA_SUCCESS);
+    CUgraphExec exec = nullptr;
+    CHECK(CU(cuGraphInstantiateWithFlags, 11040)(&exec, graph, 0) == CUDA_SUCCESS);
+    CHECK(CU(cuGraphLaunch, 10000)(exec, bench.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
