@@ -187,6 +187,10 @@ void lode_emulator_show_all(void) {
     });
 }
 
+void lode_emulator_set_default_timeout(unsigned long milliseconds) {
+    set_default_timeout(milliseconds);
+}
+
 void lode_emulator_refuse(const char* name) {
     (void)gate::refuse(name);
 }

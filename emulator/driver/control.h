@@ -115,6 +115,10 @@ typedef void (*lode_emulator_lines_hook)(void* user, lode_emulator_take_lines ta
 LODE_EMULATOR_EXPORT int lode_emulator_set_lines(void* library, lode_emulator_lines_hook hook,
                                                  void* user);
 
+/* Sets the limit in milliseconds of launches after the next cuInit where LODE_EMULATOR_REPORT is set
+ * and LODE_EMULATOR_TIMEOUT isn't: 600000 by default. */
+LODE_EMULATOR_EXPORT void lode_emulator_set_default_timeout(unsigned long milliseconds);
+
 /* Copies and clears the report of the last failure that has details beyond its code: memory
  * errors, traps, asserts, unsupported kernels, PTX that fails to load, invalid environment
  * variables. Writes at most `room` bytes including the final NUL; returns the length of the whole

@@ -25,14 +25,17 @@ constexpr std::uint64_t longest_timeout = 31'536'000'000;
 /// The upper limit for worker threads, beyond the processor count of any host.
 constexpr std::uint64_t most_workers = 1024;
 
+/// See lode_emulator_set_default_timeout().
+std::atomic<std::uint64_t> default_timeout{600'000};
+
 std::atomic<Driver*> instance{nullptr};
 std::atomic<std::uint64_t> generation{0};
 std::mutex instance_mutex;
 
 /// nullopt, with a report, if the text isn't a number.
-std::optional<std::uint64_t> read_number(std::string_view variable) {
+std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_t fallback = 0) {
     const auto number = environment_number(variable, 0);
-    if (number) return number->value_or(0);
+    if (number) return number->value_or(fallback);
     log::report(number.error().message);
     return std::nullopt;
 }
@@ -132,7 +135,10 @@ CUresult Driver::initialise() {
     const auto checks = read_checks();
     const auto seed = read_number("LODE_EMULATOR_SEED");
     const auto workers = read_number("LODE_EMULATOR_WORKERS");
-    const auto timeout = read_number("LODE_EMULATOR_TIMEOUT");
+    // A program that hangs has no report: `lode emulate` reads the findings at its end.
+    const bool has_limit = environment("LODE_EMULATOR_REPORT").has_value();
+    const auto timeout =
+        read_number("LODE_EMULATOR_TIMEOUT", has_limit ? default_timeout.load() : 0);
     const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
     const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The log also reads it.
     if (!checks || !seed || !workers || !timeout || !findings || !log_place)
@@ -144,6 +150,7 @@ CUresult Driver::initialise() {
     if (settings.checks.streams) order = std::make_shared<StreamOrder>();
     settings.launches_wait = foreign_environment("CUDA_LAUNCH_BLOCKING") == "1";
     settings.timeout_ms = std::min<std::uint64_t>(*timeout, longest_timeout);
+    settings.timeout_is_default = !environment("LODE_EMULATOR_TIMEOUT");
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(
             "LODE_EMULATOR_CHECK contains init, but the process doesn't have enough address space "
@@ -187,6 +194,10 @@ Device* Driver::device(CUdevice ordinal) noexcept {
 bool is_initialised() noexcept {
     const Driver* now = instance.load(std::memory_order_acquire);
     return now != nullptr && now->initialised.load(std::memory_order_acquire);
+}
+
+void set_default_timeout(std::uint64_t milliseconds) noexcept {
+    default_timeout = milliseconds;
 }
 
 Driver& driver() {

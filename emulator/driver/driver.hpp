@@ -40,6 +40,7 @@ struct Settings {
     unsigned workers = 0;
     bool findings_fail = true;     ///< Findings of all checks are errors, not only logged.
     std::uint64_t timeout_ms = 0;  ///< Limit of each launch; 0: none.
+    bool timeout_is_default = false;
     bool launches_wait = false;  ///< CUDA_LAUNCH_BLOCKING
 };
 
@@ -113,6 +114,9 @@ struct Driver {
     /// nullptr if there is no such device.
     [[nodiscard]] Device* device(CUdevice ordinal) noexcept;
 };
+
+/// The limit of each launch where LODE_EMULATOR_TIMEOUT isn't set and findings are collected.
+void set_default_timeout(std::uint64_t milliseconds) noexcept;
 
 /// The current machine, made on first use. Never destroyed at process exit, because threads may
 /// still be using it.

@@ -273,8 +273,10 @@ void Worker::run_blocks(Launch& launch) {
                 if (cancel != nullptr && cancel->load()) {
                     report_timeout(launch, "was cancelled");
                 } else if (limit.count() > 0 && elapsed > limit) {
-                    report_timeout(
-                        launch, fmt::format("runs longer than the limit of {} ms", limit.count()));
+                    const std::string_view fact = launch.options->timeout_fact;
+                    report_timeout(launch,
+                                   fmt::format("runs longer than the limit of {} ms{}{}",
+                                               limit.count(), fact.empty() ? "" : "\n", fact));
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
                     report_timeout(

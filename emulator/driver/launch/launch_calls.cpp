@@ -203,6 +203,11 @@ void perform(const QueuedLaunch& launch) {
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
     options.timeout = std::chrono::milliseconds(settings.timeout_ms);
+    if (settings.timeout_is_default) {
+        options.timeout_fact =
+            "limit: the default of lode emulate; LODE_EMULATOR_TIMEOUT sets "
+            "another in milliseconds, and 0 none";
+    }
     options.print = print;
     options.complain = complain;
     Findings findings;

@@ -1,5 +1,6 @@
 // The findings of the checks race and init are errors, as those of memory are, and the report lists
 // all of them.
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 using namespace lode::emulator_test;
+using lode::test::Variable;
 
 namespace {
 
@@ -255,19 +257,53 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("emulator findings: a time-out ends a kernel and says where its warps stand") {
-    const std::string endless = std::string(head) + R"(
+namespace {
+
+std::string endless() {
+    return std::string(head) + R"(
 .visible .entry spins(.param .u64 to)
 {
 LOOP:
     bra LOOP;
 }
 )";
+}
+
+}  // namespace
+
+TEST_CASE("emulator findings: a time-out ends a kernel and says where its warps stand") {
     setenv("LODE_EMULATOR_TIMEOUT", "30", 1);
-    const FindingsBench bench("memory", nullptr, endless);
+    const FindingsBench bench("memory", nullptr, endless());
     unsetenv("LODE_EMULATOR_TIMEOUT");
     CHECK(bench.run("spins") == CUDA_ERROR_LAUNCH_TIMEOUT);
     CHECK(bench.machine.take_report().find(
               ": spins runs longer than the limit of 30 ms\n  warp 0 (lanes "
               "0xffffffff) runs, thread (0,0,0)") != std::string::npos);
+}
+
+TEST_CASE("emulator findings: where they are collected, a launch has a limit by default") {
+    const auto set_default =
+        control<decltype(lode_emulator_set_default_timeout)>("lode_emulator_set_default_timeout");
+    const Variable report("LODE_EMULATOR_REPORT", "/dev/null");
+    set_default(30);
+    const FindingsBench bench("memory", nullptr, endless());
+    CHECK(bench.run("spins") == CUDA_ERROR_LAUNCH_TIMEOUT);
+    const std::string text = bench.machine.take_report();
+    CHECK_MESSAGE(
+        text.find(": spins runs longer than the limit of 30 ms\n"
+                  "  limit: the default of lode emulate; LODE_EMULATOR_TIMEOUT sets "
+                  "another in milliseconds, and 0 none\n"
+                  "  warp 0 (lanes 0xffffffff) runs, thread (0,0,0)") != std::string::npos,
+        text);
+}
+
+TEST_CASE("emulator findings: LODE_EMULATOR_TIMEOUT replaces the default limit") {
+    const auto set_default =
+        control<decltype(lode_emulator_set_default_timeout)>("lode_emulator_set_default_timeout");
+    const Variable report("LODE_EMULATOR_REPORT", "/dev/null");
+    set_default(3'600'000);
+    const Variable timeout("LODE_EMULATOR_TIMEOUT", "30");
+    const FindingsBench bench("memory", nullptr, endless());
+    CHECK(bench.run("spins") == CUDA_ERROR_LAUNCH_TIMEOUT);
+    CHECK(bench.machine.take_report().find("the default") == std::string::npos);
 }
