@@ -131,6 +131,7 @@ void call_from(std::size_t first, const Place& place) {
     const auto driver = unwrap(Driver::open());
     void* const library = ::dlopen(driver.origin().c_str(), RTLD_NOW);
     const auto all = entry_points();
+    const DriverWorld first_world(driver);  // Keeps the primary context open, which takes long.
     for (std::size_t k = first; k < all.size(); ++k) {
         // A fresh thread has no other current contexts, and no mode of captures.
         std::thread([&] {
