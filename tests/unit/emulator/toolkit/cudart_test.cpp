@@ -281,3 +281,26 @@ TEST_CASE("cudart: a launch with attributes, and a function that is missing") {
     CHECK(entry != nullptr);
     CHECK(found == cudaDriverEntryPointSuccess);
 }
+
+TEST_CASE("cudart: a host function may call what waits for nothing") {
+    const Program program;
+    struct Answers {
+        cudaError_t waits = cudaSuccess;
+        cudaError_t allocates = cudaSuccess;
+        cudaError_t counts = cudaErrorUnknown;
+        int devices = 0;
+    } answers;
+    const auto call = [](void* user) {
+        auto& to = *static_cast<Answers*>(user);
+        void* memory = nullptr;
+        to.waits = cudaDeviceSynchronize();
+        to.allocates = cudaMalloc(&memory, 16);
+        to.counts = cudaGetDeviceCount(&to.devices);
+    };
+    CHECK(cudaLaunchHostFunc(nullptr, call, &answers) == cudaSuccess);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(answers.waits == cudaErrorNotPermitted);
+    CHECK(answers.allocates == cudaErrorNotPermitted);
+    CHECK(answers.counts == cudaSuccess);
+    CHECK(answers.devices >= 1);
+}
