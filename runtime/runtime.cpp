@@ -97,12 +97,13 @@ Result<Device> Runtime::device(int ordinal) const {
     if (count == 0) {
         const auto visible = foreign_environment("CUDA_VISIBLE_DEVICES");
         std::string cure = "Check nvidia-smi and CUDA_VISIBLE_DEVICES.";
-        if (state_->driver.is_emulator())
+        if (state_->driver.is_emulator()) {
             cure = visible ? fmt::format(
                                  "CUDA_VISIBLE_DEVICES is '{}'; check it and "
                                  "LODE_EMULATOR_DEVICES.",
                                  *visible)
                            : "Set LODE_EMULATOR_DEVICES to the devices that it should show.";
+        }
         return fail(Errc::no_device, fmt::format("The driver {} reports no device. {}",
                                                  state_->driver.origin(), cure));
     }

@@ -32,6 +32,7 @@ TEST_CASE("lode info: the default is short, and --all adds the rest") {
     CHECK(brief.exit_code == 0);
     CHECK(brief.says("  LODE_CACHE_PACKS "));
     CHECK(brief.says("  a.pack\n"));
+    CHECK(brief.says("  CUDA_VISIBLE_DEVICES  (empty)\n"));
     CHECK(brief.says("\nDevice 0\n"));
     std::istringstream lines(brief.out);
     for (std::string line; std::getline(lines, line);)

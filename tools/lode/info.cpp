@@ -254,6 +254,7 @@ void add_variable(Section& section, std::string_view name, const std::optional<s
                   std::string_view fallback, std::string_view meaning, bool all) {
     if (!value && !all) return;
     std::string text = value ? *value : "not set";
+    if (text.empty()) text = "(empty)";
     if (!value && !fallback.empty()) text += fmt::format(": {}", fallback);
     if (all) text += fmt::format("\n{}", meaning);
     section.row(std::string(name), text);
