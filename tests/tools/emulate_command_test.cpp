@@ -1,5 +1,6 @@
 // `lode emulate`: programs that use the software device without knowing it.
 #include "tests/support/scratch.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/tools/process.hpp"
 
 #include <chrono>
@@ -158,6 +159,18 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
     const auto no_program = bench.emulate({"--json"});
     CHECK(no_program.exit_code == 2);
     CHECK(no_program.json()["error"]["code"] == "bad_usage");
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: CUDA_VISIBLE_DEVICES hides devices, and the summary says so") {
+    const EmulateBench bench;
+    const Variable variable("CUDA_VISIBLE_DEVICES", "1");
+    const auto hidden = bench.emulate({"--", LODE_EMULATE_CLIENT});
+    CHECK(hidden.exit_code != 0);
+    CHECK_MESSAGE(hidden.complains("lode: CUDA_VISIBLE_DEVICES is '1', which also hides devices"),
+                  hidden.err);
+    const auto shown = bench.emulate({"--devices", "sm_75,sm_90", "--", LODE_EMULATE_CLIENT});
+    CHECK_FALSE(shown.complains("CUDA_VISIBLE_DEVICES"));
     CHECK(bench.is_clean());
 }
 

@@ -1,6 +1,7 @@
 // `lode emulate`: runs a program with the software device as its CUDA driver, and collects what the
 // device finds wrong in it and in its child processes.
 #include "base/file.hpp"
+#include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/emulation_folder.hpp"
@@ -86,6 +87,13 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
     } else {
         report = EmulationReport::read(read_text(folder.journal()).value_or(""));
         answer.notes = report.text();
+        const auto visible = foreign_environment("CUDA_VISIBLE_DEVICES");
+        if (report.is_unused() && visible) {
+            answer.notes += fmt::format(
+                "lode: CUDA_VISIBLE_DEVICES is '{}', which also hides devices of the software "
+                "device.\n",
+                *visible);
+        }
         if (report.has_failures()) exit_code = exit_failed;
         if (report.is_unused() && !values.allow_unused && exit_code == exit_fine) {
             answer.notes +=
