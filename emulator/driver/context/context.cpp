@@ -156,10 +156,10 @@ Point Context::submit_checked(Stream& stream, Stream::Work work, Stream::Runner 
     return submit(stream, std::move(checked), {}, runner);
 }
 
-CUresult Context::run(Stream& stream, Stream::Work work) {
+CUresult Context::run(Stream& stream, Stream::Work work, bool host_knows) {
     const Point end = submit_checked(stream, std::move(work), Stream::Runner::caller);
     end.wait();
-    end.know();
+    if (host_knows) end.know();
     return settle();
 }
 

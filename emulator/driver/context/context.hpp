@@ -65,8 +65,9 @@ public:
     /// Submits work that is skipped if the context has an error.
     Point submit_checked(Stream& stream, Stream::Work work,
                          Stream::Runner runner = Stream::Runner::thread);
-    /// Submits such work, waits for it and returns the context's error.
-    CUresult run(Stream& stream, Stream::Work work);
+    /// Submits such work, waits for it and returns the context's error. `host_knows`: whether the
+    /// driver promises that the call waits, for the check of order.
+    CUresult run(Stream& stream, Stream::Work work, bool host_knows = true);
     /// Waits for every stream of the context.
     void drain();
 

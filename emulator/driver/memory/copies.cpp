@@ -200,10 +200,18 @@ std::optional<CUresult> capture_copy(const StreamUse& use, Waits waits, Make&& m
     return waits == Waits::yes ? captures.refuse(use) : captures.add(use, make);
 }
 
-CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
-    if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work));
+/// `in_device`: it touches device memory alone. Then the driver doesn't promise that a call waits.
+CUresult perform(const StreamUse& use, Stream::Work work, Waits waits, bool in_device = false) {
+    if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work), !in_device);
     use.submit(std::move(work));
     return CUDA_SUCCESS;
+}
+
+/// For the check of order: whether an address is in device memory.
+bool is_device_memory(const std::byte* at) {
+    if (driver().order == nullptr) return false;
+    const auto place = driver().memory.find(reinterpret_cast<std::uint64_t>(at));
+    return place && place->kind == MemoryKind::device;
 }
 
 }  // namespace
@@ -229,7 +237,8 @@ CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (waits == Waits::yes || is_pageable(box.to))
         return perform(
-            use, [box] { copy_now(box); }, Waits::yes);
+            use, [box] { copy_now(box); }, Waits::yes,
+            is_device_memory(box.to.at) && is_device_memory(box.from.at));
     if (is_pageable(box.from)) {
         auto bytes = stage(box);
         return perform(
@@ -269,7 +278,8 @@ CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint
         return *captured;
     if (width == 0 || height == 0) return CUDA_SUCCESS;
     return perform(
-        use, [parameters] { fill_rows(parameters); }, waits);
+        use, [parameters] { fill_rows(parameters); }, waits,
+        is_device_memory(reinterpret_cast<const std::byte*>(to)));
 }
 
 CUDA_MEMCPY3D describe(const BoxCopy& box) noexcept {

@@ -187,6 +187,19 @@ TEST_CASE("stream order: an event, a wait of the host and the default stream ord
         rig.launch("read", rig.other, rig.buffer);
         CHECK(rig.finding().empty());
     }
+    SUBCASE("a fill of device memory, for which the driver doesn't promise to wait") {
+        const CUdeviceptr there = rig.buffer + 1024;
+        REQUIRE(CU(cuMemsetD8, 3020)(there, 1, 64) == CUDA_SUCCESS);
+        rig.launch("read", rig.other, there);
+        CHECK_FALSE(rig.finding().empty());
+    }
+    SUBCASE("a copy to the host") {
+        std::byte bytes[64];
+        const CUdeviceptr there = rig.buffer + 1024;
+        REQUIRE(CU(cuMemcpyDtoH, 3020)(bytes, there, 64) == CUDA_SUCCESS);
+        rig.launch("write", rig.other, there);
+        CHECK(rig.finding().empty());
+    }
     SUBCASE("the default stream doesn't order non-blocking streams") {
         rig.launch("read", nullptr, rig.buffer);
         CHECK_FALSE(rig.finding().empty());
