@@ -356,8 +356,10 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         pool_->done.wait(lock, all_left);
     }
     if (options.touched != nullptr) {
-        for (u32 k = 0; k < count; ++k)
-            pool_->workers[k]->touched.move_into(*options.touched);
+        TouchedPages& all = pool_->workers[0]->touched;
+        for (u32 k = 1; k < count; ++k)
+            all.take(pool_->workers[k]->touched);
+        *options.touched = all.take_ranges();
     }
     LaunchOutcome& outcome = launch.outcome;
     if (launch.timed_out.load() && outcome.fault == Fault::launch_timeout &&

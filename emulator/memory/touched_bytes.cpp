@@ -17,6 +17,18 @@ constexpr bool conflicting[touch_kinds][touch_kinds] = {
     {true, true, false, false, false},  // strong_write
 };
 
+/// Adds the runs of ones in a word, whose lowest bit is the byte at an address.
+void append_runs(std::uint64_t word, std::uint64_t address, ByteRanges& to) {
+    while (word != 0) {
+        const int first = std::countr_zero(word);
+        const int end = first + std::countr_one(word >> first);
+        to.append({address + static_cast<std::uint64_t>(first),
+                   address + static_cast<std::uint64_t>(end)});
+        if (end == 64) return;
+        word = word >> end << end;
+    }
+}
+
 const ByteRanges& of(const TouchedBytes& touched, Touch touch) {
     return touched[static_cast<std::size_t>(touch)];
 }
@@ -70,31 +82,39 @@ std::optional<TouchConflict> conflict_of(const TouchedBytes& first, const Touche
     return found;
 }
 
-void TouchedPages::move_into(TouchedBytes& to) {
+void TouchedPages::take(TouchedPages& other) {
+    for (auto& [number, page] : other.pages_) {
+        auto& mine = pages_[number];
+        if (mine == nullptr) {
+            mine = std::move(page);
+            continue;
+        }
+        for (std::size_t kind = 0; kind < touch_kinds; ++kind) {
+            for (std::size_t k = 0; k < mine->front().size(); ++k)
+                (*mine)[kind][k] |= (*page)[kind][k];
+        }
+    }
+    other.pages_.clear();
+    other.last_ = nullptr;
+}
+
+TouchedBytes TouchedPages::take_ranges() {
     std::vector<std::uint64_t> numbers;
     numbers.reserve(pages_.size());
     for (const auto& [number, page] : pages_)
         numbers.push_back(number);
     std::ranges::sort(numbers);
+    TouchedBytes ranges;
     for (const std::uint64_t number : numbers) {
         const Page& page = *pages_[number];
         for (std::size_t kind = 0; kind < touch_kinds; ++kind) {
-            for (std::size_t k = 0; k < page[kind].size(); ++k) {
-                std::uint64_t left = page[kind][k];
-                std::uint64_t at = number * page_bytes + k * 64;
-                while (left != 0) {
-                    const int skipped = std::countr_zero(left);
-                    const int run = std::countr_one(left >> skipped);
-                    const std::uint64_t first = at + static_cast<std::uint64_t>(skipped);
-                    to[kind].add({first, first + static_cast<std::uint64_t>(run)});
-                    if (skipped + run >= 64) break;
-                    left = left >> (skipped + run) << (skipped + run);
-                }
-            }
+            for (std::size_t k = 0; k < page[kind].size(); ++k)
+                append_runs(page[kind][k], number * page_bytes + k * 64, ranges[kind]);
         }
     }
     pages_.clear();
     last_ = nullptr;
+    return ranges;
 }
 
 }  // namespace lode::emulator

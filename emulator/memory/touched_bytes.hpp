@@ -70,9 +70,10 @@ public:
             bytes -= here;
         }
     }
-    [[nodiscard]] bool empty() const noexcept { return pages_.empty(); }
-    /// Adds everything to `to`, and forgets it.
-    void move_into(TouchedBytes& to);
+    /// Takes over what another has collected.
+    void take(TouchedPages& other);
+    /// Returns everything, and forgets it.
+    [[nodiscard]] TouchedBytes take_ranges();
 
 private:
     static constexpr std::uint64_t page_bytes = 4096;
