@@ -179,4 +179,41 @@ Status write_atomic(const std::filesystem::path& path, std::string_view text, un
     return write_atomic(path, std::as_bytes(std::span(text)), mode);
 }
 
+std::filesystem::path follow_links(std::filesystem::path path) {
+    constexpr int most = 40;  // As Linux.
+    std::error_code problem;
+    for (int i = 0; i < most && std::filesystem::is_symlink(path, problem); ++i) {
+        const auto target = std::filesystem::read_symlink(path, problem);
+        if (problem) break;
+        path = path.parent_path() / target;
+    }
+    return path;
+}
+
+Status write_result(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    using std::filesystem::file_type;
+    std::error_code problem;
+    const auto kind = std::filesystem::status(path, problem).type();
+    if (kind != file_type::not_found && kind != file_type::regular) {
+        const Descriptor file = os::open_file(path, os::Open::writing | os::Open::waiting);
+        if (!file) return fail_from_errno("Opening a file", path, errno);
+        if (const int error = write_all(file.get(), bytes); error != 0)
+            return fail_from_errno("Writing a file", path, error);
+        return {};
+    }
+    const auto target = follow_links(path);
+    if (target.has_parent_path()) {
+        std::filesystem::create_directories(target.parent_path(), problem);
+        if (problem) {
+            return fail_from_errno("Making the folder of a result", target.parent_path(),
+                                   problem.value());
+        }
+    }
+    return write_atomic(target, bytes);
+}
+
+Status write_result(const std::filesystem::path& path, std::string_view text) {
+    return write_result(path, std::as_bytes(std::span(text)));
+}
+
 }  // namespace LODE_NAMESPACE

@@ -44,6 +44,16 @@ using FileCheck = std::function<Status(const os::FileAttributes&)>;
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path, std::string_view text,
                                   unsigned mode = 0644);
 
+/// What a path names once symbolic links are followed, also if that doesn't exist.
+[[nodiscard]] std::filesystem::path follow_links(std::filesystem::path path);
+
+/// Writes a result to the file that a user has named: makes missing folders, follows symbolic
+/// links, and writes a device or a pipe in place. A regular file is replaced by write_atomic().
+/// Errors: file_failed.
+[[nodiscard]] Status write_result(const std::filesystem::path& path,
+                                  std::span<const std::byte> bytes);
+[[nodiscard]] Status write_result(const std::filesystem::path& path, std::string_view text);
+
 /// Makes a folder and its missing parents, for this user alone (mode 0700, before umask). What
 /// exists stays as it is, also if it isn't a folder. Returns 0 or an errno value.
 [[nodiscard]] int make_folders(const std::filesystem::path& path);

@@ -26,9 +26,10 @@ enum class Open : unsigned {
     only_new = 8,  ///< With create: fails if the file exists.
     truncate = 16,
     append = 32,
-    no_link = 64,  ///< Fails if the path names a symbolic link.
-    folder = 128,  ///< Fails unless it is a folder.
-    place = 256,   ///< Only as the start of paths below it; needs no right to read.
+    no_link = 64,   ///< Fails if the path names a symbolic link.
+    folder = 128,   ///< Fails unless it is a folder.
+    place = 256,    ///< Only as the start of paths below it; needs no right to read.
+    waiting = 512,  ///< Opening and writing wait for the other end of a pipe.
 };
 constexpr Open operator|(Open a, Open b) noexcept {
     return static_cast<Open>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -61,8 +62,8 @@ struct FileAttributes {
     FileKind kind = FileKind::unknown;
 };
 
-/// Opens a file, which no program that this one starts gets. Never waits, not even for the other
-/// end of a pipe. `permissions` are those of a new file, before umask.
+/// Opens a file, which no program that this one starts gets. Never waits for the other end of a
+/// pipe, unless with Open::waiting. `permissions` are those of a new file, before umask.
 [[nodiscard]] Descriptor open_file(const std::filesystem::path& path, Open flags = Open::reading,
                                    unsigned permissions = 0600) noexcept;
 

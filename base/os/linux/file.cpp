@@ -93,7 +93,7 @@ int open_flags(Open flags) noexcept {
         {Open::only_new, O_EXCL},    {Open::truncate, O_TRUNC},   {Open::append, O_APPEND},
         {Open::no_link, O_NOFOLLOW}, {Open::folder, O_DIRECTORY}, {Open::place, O_PATH},
     };
-    int result = O_CLOEXEC | O_NONBLOCK;
+    int result = O_CLOEXEC | (has(flags, Open::waiting) ? 0 : O_NONBLOCK);
     for (const auto& [flag, bit] : all)
         result |= has(flags, flag) ? bit : 0;
     return result;

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@ using lode::Native;
 using lode::read_bytes;
 using lode::read_text;
 using lode::write_atomic;
+using lode::write_result;
 using lode::test::count_entries;
 using lode::test::in_child;
 using lode::test::make_scratch;
@@ -173,6 +176,51 @@ TEST_CASE("atomic write: replaces a link, leaves its target") {
     CHECK(read_text(target).value() == "old");
     CHECK(read_text(link).value() == "new");
     CHECK_FALSE(std::filesystem::is_symlink(link));
+}
+
+TEST_CASE("result: makes folders, follows links and keeps the former file if it fails") {
+    const auto scratch = make_scratch();
+    const auto file = scratch.path() / "new" / "folder" / "file";
+    REQUIRE(write_result(file, "one"));
+    const auto link = scratch.path() / "link";
+    const auto second = scratch.path() / "second";
+    std::filesystem::create_symlink("new/folder/file", link);
+    std::filesystem::create_symlink("link", second);
+    REQUIRE(write_result(second, "two"));
+    CHECK(read_text(file).value() == "two");
+    CHECK(std::filesystem::is_symlink(link));
+    CHECK(count_entries(scratch.path() / "new/folder") == 1);
+
+    const auto dangling = scratch.path() / "dangling";
+    std::filesystem::create_symlink("other/file", dangling);
+    REQUIRE(write_result(dangling, "three"));
+    CHECK(read_text(scratch.path() / "other/file").value() == "three");
+    CHECK(std::filesystem::is_symlink(dangling));
+
+    const auto circle = scratch.path() / "circle";
+    std::filesystem::create_symlink("circle", circle);
+    CHECK(write_result(circle, "x").error().native.name == "ELOOP");
+    CHECK(write_result(scratch.path(), "x").error().native.name == "EISDIR");
+    CHECK(write_result(file / "below", "x").error().code == lode::Errc::file_failed);
+    CHECK(write_result("/dev/full", "x").error().native.name == "ENOSPC");
+    CHECK(read_text(file).value() == "two");
+}
+
+TEST_CASE("result: a pipe gets all bytes, however slow its reader is") {
+    const auto scratch = make_scratch();
+    const auto pipe = scratch.path() / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const std::string text(1'000'000, 'p');  // More than a pipe holds.
+    bool is_written = false;
+    std::thread writer([&] { is_written = write_result(pipe, text).has_value(); });
+    std::string got;
+    {
+        std::ifstream in(pipe);
+        got.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    writer.join();
+    CHECK(is_written);
+    CHECK(got == text);
 }
 
 TEST_CASE("atomic write: accepts the longest name of the file system and a name without a folder") {
