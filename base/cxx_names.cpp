@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include <cxxabi.h>
@@ -103,6 +105,43 @@ std::vector<std::string> parameter_types(std::string_view symbol) {
         }
     }
     return types;
+}
+
+std::optional<NumberType> number_type(std::string_view name) {
+    struct Row {
+        std::string_view name;
+        NumberType type;
+    };
+    constexpr auto row = []<class T>(std::string_view of, std::type_identity<T>) {
+        return Row{of, {std::is_floating_point_v<T>, std::is_signed_v<T>, sizeof(T)}};
+    };
+    using std::type_identity;
+    static constexpr Row rows[] = {
+        row("float", type_identity<float>()),
+        row("double", type_identity<double>()),
+        row("bool", type_identity<bool>()),
+        row("char", type_identity<char>()),
+        row("signed char", type_identity<signed char>()),
+        row("unsigned char", type_identity<unsigned char>()),
+        row("short", type_identity<short>()),
+        row("unsigned short", type_identity<unsigned short>()),
+        row("int", type_identity<int>()),
+        row("unsigned int", type_identity<unsigned int>()),
+        row("long", type_identity<long>()),
+        row("unsigned long", type_identity<unsigned long>()),
+        row("long long", type_identity<long long>()),
+        row("unsigned long long", type_identity<unsigned long long>()),
+    };
+    const auto* const found = std::ranges::find(rows, name, &Row::name);
+    return found == std::end(rows) ? std::nullopt : std::optional(found->type);
+}
+
+std::string_view pointee_type(std::string_view type) {
+    if (!type.ends_with('*')) return {};
+    type.remove_suffix(1);
+    for (const std::string_view qualifier : {" volatile", " const"})
+        if (type.ends_with(qualifier)) type.remove_suffix(qualifier.size());
+    return type;
 }
 
 std::string readable_name(std::string_view symbol) {

@@ -4,6 +4,7 @@
 
 #include <lode/base/api.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,18 @@ std::optional<std::string> demangled(std::string_view symbol);
 
 /// The types of a mangled function's parameters: {"float*", "int"}; empty for other names.
 std::vector<std::string> parameter_types(std::string_view symbol);
+
+/// A C++ type of numbers, bool among them.
+struct NumberType {
+    bool is_floating = false;
+    bool is_signed = false;
+    std::size_t size = 0;  ///< Bytes.
+};
+/// What demangled names call "float" or "unsigned int"; nullopt for other types.
+std::optional<NumberType> number_type(std::string_view name);
+
+/// "float const*" to "float"; empty for what isn't a pointer.
+std::string_view pointee_type(std::string_view type);
 
 /// demangled() without return type and parameters: "ns::scale<float>". An unmangled symbol is
 /// returned unchanged.

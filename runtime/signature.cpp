@@ -9,7 +9,6 @@
 #include <lode/jit/target.hpp>
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -38,31 +37,11 @@ std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
     return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
 }
 
-/// What a parameter of this C++ type points to: "float const*" to f32.
+/// What a parameter of this C++ type points to: "float const*" to f32. Bytes stand for anything.
 PointeeShape pointee_of(std::string_view type) {
-    if (!type.ends_with('*')) return {};
-    type.remove_suffix(1);
-    for (const std::string_view qualifier : {" volatile", " const"}) {
-        if (type.ends_with(qualifier)) type.remove_suffix(qualifier.size());
-    }
-    struct Number {
-        std::string_view name;
-        PointeeShape shape;
-    };
-    static constexpr Number numbers[] = {
-        {"float", pointee_shape<float*>()},
-        {"double", pointee_shape<double*>()},
-        {"short", pointee_shape<short*>()},
-        {"unsigned short", pointee_shape<unsigned short*>()},
-        {"int", pointee_shape<int*>()},
-        {"unsigned int", pointee_shape<unsigned int*>()},
-        {"long", pointee_shape<long*>()},
-        {"unsigned long", pointee_shape<unsigned long*>()},
-        {"long long", pointee_shape<long long*>()},
-        {"unsigned long long", pointee_shape<unsigned long long*>()},
-    };
-    const auto* const found = std::ranges::find(numbers, type, &Number::name);
-    return found == std::end(numbers) ? PointeeShape() : found->shape;
+    const auto number = number_type(pointee_type(type));
+    if (!number || number->size == 1) return {};
+    return {number->is_floating ? Kind::floating_point : Kind::integer, number->size};
 }
 
 /// The kernel's side: sizes and offsets from the loaded kernel, kinds as far as the PTX states

@@ -116,6 +116,9 @@ TEST_CASE("arguments: malformed text is refused with its place and the accepted 
     CHECK(contains(message, "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"));
 
     CHECK(contains(fault(""), "character 1: it is empty"));
+    CHECK(contains(fault("float[4]"), "isn't an element type. Did you mean 'f32'?"));
+    CHECK(contains(fault("unsigned int[4]"), "Did you mean 'u32'?"));
+    CHECK(contains(fault("f32[4]:value"), "'value' isn't a fill. Did you mean 'value(1)'?"));
     CHECK(contains(fault("abc"), "'abc' isn't a number"));
     CHECK(contains(fault("12abf"), "'12ab' isn't a number"));
     CHECK(contains(fault("1.2.3"), "isn't a number"));

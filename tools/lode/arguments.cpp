@@ -1,5 +1,6 @@
 #include "tools/lode/arguments.hpp"
 
+#include "base/cxx_names.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 
@@ -15,6 +16,16 @@ namespace {
 constexpr std::string_view forms =
     "1024, 2.5, 2.5f (f32), i64:7, f32[1024], f32[1k], f32[1024]:zeros, f32[1024]:ones, "
     "f32[1024]:iota, f32[1024]:random(1), f32[1024]:value(3.5), f32[1024]@data.bin";
+
+constexpr int bits_per_byte = 8;
+
+/// The element type that a C++ type is; nullopt for other types.
+std::optional<ElementType> element_type_in_cxx(std::string_view name) {
+    const auto type = number_type(name);
+    if (!type) return std::nullopt;
+    const char letter = type->is_floating ? 'f' : type->is_signed ? 'i' : 'u';
+    return element_type_of(fmt::format("{}{}", letter, type->size * bits_per_byte));
+}
 
 /// Reads one argument's text from left to right and tracks the position.
 class Reader {
@@ -58,7 +69,11 @@ private:
     Result<ElementType> read_type(std::size_t end) {
         const auto name = text_.substr(0, end);
         const auto type = element_type_of(name);
-        if (!type) return fault(fmt::format("'{}' isn't an element type", name));
+        if (!type) {
+            const auto meant = element_type_in_cxx(name);
+            return fault(fmt::format("'{}' isn't an element type.{}", name,
+                                     did_you_mean(std::string(meant ? to_string(*meant) : ""))));
+        }
         at_ = end;
         return *type;
     }
@@ -128,7 +143,10 @@ private:
             return ValueFill{bytes};
         }
         static const std::string fills[] = {"zeros", "ones", "iota", "random(1)", "value(1)"};
-        return fault(fmt::format("'{}' isn't a fill.{}", name, did_you_mean(closest(name, fills))));
+        const auto* const whole = std::ranges::find(fills, fmt::format("{}(1)", name));
+        return fault(
+            fmt::format("'{}' isn't a fill.{}", name,
+                        did_you_mean(whole == std::end(fills) ? closest(name, fills) : *whole)));
     }
 
     /// The text between `opening` and a closing parenthesis at the very end.
@@ -145,38 +163,9 @@ private:
 
 using Kind = KernelParameter::Kind;
 
-constexpr int bits_per_byte = 8;
-
 /// PTX before sm_100 declares pointers as integers.
 bool may_be_pointer(const KernelParameter& parameter) {
     return parameter.kind == Kind::integer && parameter.size == sizeof(std::uint64_t);
-}
-
-/// The element type that a C++ type is; nullopt for other types.
-std::optional<ElementType> element_type_in_cxx(std::string_view name) {
-    struct Row {
-        std::string_view name;
-        ElementType type;
-    };
-    static constexpr Row rows[] = {
-        {"float", ElementType::f32},        {"double", ElementType::f64},
-        {"char", ElementType::i8},          {"signed char", ElementType::i8},
-        {"unsigned char", ElementType::u8}, {"bool", ElementType::u8},
-        {"short", ElementType::i16},        {"unsigned short", ElementType::u16},
-        {"int", ElementType::i32},          {"unsigned int", ElementType::u32},
-        {"long", ElementType::i64},         {"unsigned long", ElementType::u64},
-        {"long long", ElementType::i64},    {"unsigned long long", ElementType::u64},
-    };
-    const auto* const found = std::ranges::find(rows, name, &Row::name);
-    if (found == std::end(rows)) return std::nullopt;
-    return found->type;
-}
-
-/// "float const*" to "float".
-std::string_view pointee_of(std::string_view type) {
-    for (const std::string_view end : {"*", " volatile", " const"})
-        if (type.ends_with(end)) type.remove_suffix(end.size());
-    return type;
 }
 
 /// A parameter, as far as it is known.
@@ -213,7 +202,7 @@ struct Parameter {
     [[nodiscard]] std::string spelling(std::string_view number) const {
         const auto bits = shape.size * bits_per_byte;
         if (is_pointer()) {
-            const auto element = element_type_in_cxx(pointee_of(type));
+            const auto element = element_type_in_cxx(pointee_type(type));
             return fmt::format("; pass a buffer, e.g. {}[1024]:iota",
                                to_string(element.value_or(ElementType::f32)));
         }
@@ -347,8 +336,9 @@ std::string_view argument_help() noexcept {
   f32[1024]:value(3.5)  this number everywhere
   f32[1024]:random(1)   pseudo-random numbers from this seed
   f32[1024]@data.bin    the bytes of a file of exactly that size
-The types are f32 f64 i8 i16 i32 i64 u8 u16 u32 u64. In whole numbers, 1k is 1000 and 1Ki is 1024;
-likewise M, G and T.)";
+
+The types are f32 f64 i8 i16 i32 i64 u8 u16 u32 u64.
+In whole numbers, 1k is 1000 and 1Ki is 1024; likewise M, G and T.)";
 }
 
 Result<Argument> parse_argument(std::string_view text, int number) {

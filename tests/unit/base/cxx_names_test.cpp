@@ -37,6 +37,29 @@ TEST_CASE("C++ names: a symbol gives the types of its parameters") {
     CHECK(lode::parameter_types("k").empty());
 }
 
+TEST_CASE("C++ names: numbers have a kind and a size, and pointers a pointee") {
+    const auto text = [](std::string_view name) {
+        const auto type = lode::number_type(name);
+        if (!type) return std::string("none");
+        return (type->is_floating ? "f" : type->is_signed ? "i" : "u") + std::to_string(type->size);
+    };
+    CHECK(text("float") == "f4");
+    CHECK(text("double") == "f8");
+    CHECK(text("bool") == "u1");
+    CHECK(text("signed char") == "i1");
+    CHECK(text("unsigned short") == "u2");
+    CHECK(text("unsigned int") == "u4");
+    CHECK(text("long") == "i8");
+    CHECK(text("unsigned long long") == "u8");
+    CHECK(text("float*") == "none");
+    CHECK(text("S") == "none");
+    CHECK(text("") == "none");
+    CHECK(lode::pointee_type("float*") == "float");
+    CHECK(lode::pointee_type("unsigned int const volatile*") == "unsigned int");
+    CHECK(lode::pointee_type("float const**") == "float const*");
+    CHECK(lode::pointee_type("float").empty());
+}
+
 TEST_CASE("C++ names: symbols are readable, with and without their parameters") {
     CHECK(lode::demangled("_Z5scaleIfLi3EEvPT_") == "void scale<float, 3>(float*)");
     CHECK(lode::demangled("_ZN2ns4scalEv") == "ns::scal()");
