@@ -21,13 +21,7 @@ namespace {
 /// The records of a pack, or of a cache folder.
 Result<std::vector<PackedRecord>> read_place(const std::filesystem::path& place) {
     std::error_code ignored;
-    if (!std::filesystem::is_directory(place, ignored)) {
-        LODE_TRY_ASSIGN(const auto bytes, read_bytes(place));
-        auto records = parse_pack(bytes);
-        if (records) return records;
-        return tl::unexpected<Error>(
-            std::move(records).error().in(fmt::format("reading the pack '{}'", place.string())));
-    }
+    if (!std::filesystem::is_directory(place, ignored)) return read_pack(place);
     LODE_TRY_ASSIGN(const auto tier,
                     DiskTier::open(place, false, std::numeric_limits<std::uint64_t>::max()));
     std::vector<PackedRecord> records;
@@ -167,7 +161,7 @@ Result<SignReport> sign_records(const std::filesystem::path& pack, const SecretK
         LODE_TRY_ASSIGN(record.bytes, add_signature(record.key, record.bytes, key));
         ++report.records;
     }
-    LODE_TRY(write_atomic(pack, format_pack(std::move(records))));
+    LODE_TRY(write_result(pack, format_pack(std::move(records))));
     return report;
 }
 

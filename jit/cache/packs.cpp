@@ -114,7 +114,7 @@ Result<PackReport> write_pack(PackReport report, std::vector<PackCandidate> cand
         if (!candidate.is_chosen) report.left_out.push_back(candidate.what);
     }
     report.bytes = bytes.size();
-    LODE_TRY(write_atomic(file, bytes));
+    LODE_TRY(write_result(file, bytes));
     return report;
 }
 
@@ -207,20 +207,6 @@ Result<Bytes> bytes_to_keep(DiskTier& tier, const PackedRecord& record, const Tr
     return merge_manifests(record.key, known->bytes, packed, trust, report);
 }
 
-/// The records of a file's bytes. Errors name the file.
-Result<std::vector<PackedRecord>> parse_named_pack(std::span<const std::byte> bytes,
-                                                   const std::filesystem::path& file) {
-    auto records = parse_pack(bytes);
-    if (records) return records;
-    return tl::unexpected<Error>(
-        std::move(records).error().in(fmt::format("reading the pack '{}'", file.string())));
-}
-
-Result<std::vector<PackedRecord>> read_pack(const std::filesystem::path& file) {
-    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
-    return parse_named_pack(bytes, file);
-}
-
 }  // namespace
 
 Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file,
@@ -273,10 +259,10 @@ Result<std::vector<Arch>> packed_archs(DiskTier& tier) {
 }
 
 Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file, const Trust& trust) {
-    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
-    LODE_TRY_ASSIGN(const auto records, parse_named_pack(bytes, file));
+    LODE_TRY_ASSIGN(const auto records, read_pack(file));
     PackReport report;
-    report.bytes = bytes.size();
+    std::error_code unknown;
+    report.bytes = std::filesystem::file_size(file, unknown);
     for (const auto& record : records) {
         if (!is_usable(judge(trust, record.key, record.bytes), report)) continue;
         LODE_TRY_ASSIGN(const Bytes kept, bytes_to_keep(tier, record, trust, report));

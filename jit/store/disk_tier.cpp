@@ -16,7 +16,6 @@
 namespace LODE_NAMESPACE::cache {
 namespace {
 
-constexpr const char* version_folder = "v6";
 constexpr const char* growth_file = "v6/growth";
 constexpr const char* sweep_lock_file = "v6/sweep.lock";
 constexpr const char* tag_file = "CACHEDIR.TAG";

@@ -84,6 +84,7 @@ private:
 
 /// Paths of the layout above, relative to the cache folder.
 std::string record_path(const RecordKey& key);
+inline constexpr const char* version_folder = "v6";
 inline constexpr const char* temporary_folder = "v6/tmp";
 inline constexpr const char* lock_file = "v6/locks";
 inline constexpr const char* pch_folder = "v6/pch";

@@ -68,15 +68,24 @@ Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes) {
     return records;
 }
 
-Result<std::unique_ptr<PackTier>> PackTier::open(const std::filesystem::path& file) {
+Result<std::vector<PackedRecord>> read_pack(const std::filesystem::path& file) {
     LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
-    auto records = parse_pack(bytes);
-    if (!records) {
-        return tl::unexpected<Error>(
-            std::move(records).error().in(fmt::format("opening the pack '{}'", file.string())));
+    if (!begins_as(bytes, FileKind::pack)) {
+        return fail(Errc::invalid_image,
+                    fmt::format("'{}' isn't a pack; `lode cache pack` and `lode warm --pack` make "
+                                "packs.",
+                                file.string()));
     }
+    auto records = parse_pack(bytes);
+    if (records) return records;
+    return tl::unexpected<Error>(
+        std::move(records).error().in(fmt::format("reading the pack '{}'", file.string())));
+}
+
+Result<std::unique_ptr<PackTier>> PackTier::open(const std::filesystem::path& file) {
+    LODE_TRY_ASSIGN(auto records, read_pack(file));
     std::unique_ptr<PackTier> tier(new PackTier);
-    for (auto& record : *records)
+    for (auto& record : records)
         tier->records_.emplace(order(record), std::move(record.bytes));
     return tier;
 }

@@ -28,10 +28,14 @@ Bytes format_pack(std::vector<PackedRecord> records);
 /// The records of a pack file. Accepts any bytes. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes);
 
+/// The records of a pack. Errors: not_found; file_failed; invalid_image, also for another kind of
+/// file. All name the file.
+[[nodiscard]] Result<std::vector<PackedRecord>> read_pack(const std::filesystem::path& file);
+
 /// Thread-safe; never writes.
 class PackTier final : public Tier {
 public:
-    /// Errors: not_found; file_failed; invalid_image if the file isn't a complete pack.
+    /// Errors: those of read_pack().
     [[nodiscard]] static Result<std::unique_ptr<PackTier>> open(const std::filesystem::path& file);
 
     [[nodiscard]] std::string_view name() const noexcept override { return "pack"; }

@@ -68,6 +68,12 @@ tl::unexpected<Error> damaged(std::string_view what) {
     return fail(Errc::invalid_image, fmt::format("This cache file is damaged: {}.", what));
 }
 
+bool begins_as(std::span<const std::byte> bytes, FileKind kind) noexcept {
+    ByteReader in(bytes);
+    return as_text(in.raw(magic.size())) == magic &&
+           in.number<std::uint32_t>() == static_cast<std::uint32_t>(kind);
+}
+
 std::optional<std::size_t> sealed_size(std::span<const std::byte> bytes) noexcept {
     ByteReader in(bytes);
     if (as_text(in.raw(magic.size())) != magic) return std::nullopt;
@@ -136,21 +142,26 @@ Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind 
         return damaged("it is another kind of file");
     }
     if (const auto version = in.number<std::uint32_t>(); version != format_version) {
-        return damaged(fmt::format("its format version is {}, not {}", version, format_version));
+        return fail(Errc::invalid_image,
+                    fmt::format("This cache file has format {}; this version of lode reads format "
+                                "{}.",
+                                version, format_version));
     }
     const auto count = in.number<std::uint32_t>();
     const auto zero = in.number<std::uint32_t>();
     const auto size = in.number<std::uint64_t>();
-    if (!in.ok() || count > max_sections || zero != 0) return damaged("its header is invalid");
+    if (!in.ok()) return damaged("it is cut short within its header");
+    if (count > max_sections || zero != 0) return damaged("its header is invalid");
     if (size != bytes.size()) {
-        return damaged(fmt::format("it has {} bytes, not {}", bytes.size(), size));
+        return damaged(fmt::format("it has {} bytes{}, not {}", bytes.size(),
+                                   bytes.size() < size ? ", cut short" : "", size));
     }
     ByteReader table(in.raw(count * row_size));
     const auto seal = in.raw(Digest::size);
     if (!in.ok()) return damaged("it ends inside its table");
     const Digest real = sha256(bytes.first(header_size + count * row_size));
     if (!std::ranges::equal(std::as_bytes(std::span(real.bytes())), seal)) {
-        return damaged("its header doesn't match its seal");
+        return damaged("it was altered: its header doesn't match its seal");
     }
 
     SealedFile file;
@@ -174,7 +185,8 @@ Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind 
         section.stored = in.raw(stored_size);
         const Digest digest = sha256(section.stored);
         if (!std::ranges::equal(std::as_bytes(std::span(digest.bytes())), checksum)) {
-            return damaged(fmt::format("section {} doesn't match its checksum", section.id));
+            return damaged(
+                fmt::format("it was altered: section {} doesn't match its checksum", section.id));
         }
         expected_offset += stored_size;
         file.sections_.push_back(section);

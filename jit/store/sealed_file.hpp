@@ -58,6 +58,10 @@ private:
     std::vector<Section> sections_;
 };
 
+/// Whether the bytes begin as those of a sealed file of this kind, of any format version. They may
+/// be cut short.
+[[nodiscard]] bool begins_as(std::span<const std::byte> bytes, FileKind kind) noexcept;
+
 /// A verified sealed file: views into the caller's bytes, which must outlive it.
 class SealedFile {
 public:

@@ -71,6 +71,38 @@ TEST_CASE("pack: a flipped bit or a truncation is detected when it is opened") {
     CHECK_FALSE(parse_pack(std::span(bytes).first(bytes.size() - 1)));
 }
 
+TEST_CASE(
+    "pack: the error says whether a file is no pack, cut short, altered or of other formats") {
+    const Scratch scratch;
+    const auto file = scratch / "a.pack";
+    const Bytes pack = format_pack({{{RecordKind::entry, lode::sha256("a")}, Bytes(40)}});
+    const auto reading = [&](std::span<const std::byte> bytes) {
+        REQUIRE(lode::write_atomic(file, bytes));
+        const auto records = read_pack(file);
+        return records ? std::string() : records.error().message;
+    };
+    const auto changed = [&](std::size_t at) {
+        Bytes bytes = pack;
+        bytes[at] ^= std::byte{1};
+        return bytes;
+    };
+    const auto says = [](const std::string& message, std::string_view text) {
+        CHECK_MESSAGE(message.find(text) != std::string::npos, message);
+    };
+    const std::string no_pack = "'" + file.string() + "' isn't a pack; ";
+    says(reading({}), no_pack);
+    says(reading(std::span(pack).first(5)), no_pack);
+    const Bytes entry = format_entry(example_entry(1, 100));
+    says(reading(entry), no_pack);
+    says(reading(std::span(pack).first(20)), "damaged: it is cut short within its header.");
+    says(reading(std::span(pack).first(pack.size() - 1)), " bytes, cut short, not ");
+    says(reading(changed(pack.size() - 1)), "damaged: it was altered: section 2 ");
+    says(reading(changed(60)), "damaged: it was altered: its header ");
+    constexpr std::size_t version_at = 12;
+    says(reading(changed(version_at)), "This cache file has format 7; this version of lode reads ");
+    CHECK(reading(pack).empty());
+}
+
 TEST_CASE("pack: a missing file is named") {
     const auto tier = PackTier::open("/nonexistent/a.pack");
     REQUIRE_FALSE(tier);
