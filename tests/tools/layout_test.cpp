@@ -38,3 +38,15 @@ TEST_CASE("layout: an error's message is broken, and the compiler's log isn't") 
     CHECK(error_text(error, CompilerLog::whole, {}, 14) ==
           "lode: It fails\n      here.\n  in one place\na.cu(1): error: x\n    ^\n");
 }
+
+TEST_CASE("layout: the findings after the first are broken too, below a blank line") {
+    const lode::Error error{lode::Errc::device_lost,
+                            "a.cu:1: k reads\n  thread: 0\nThere are more.",
+                            {},
+                            "a.cu:1: k reads\n  thread: 0\na.cu:2: k writes past\n  thread: 1\n"};
+    CHECK(error_text(error, CompilerLog::whole, {}, 21) ==
+          "lode: a.cu:1: k reads\n  thread: 0\nThere are more.\n\n"
+          "a.cu:2: k writes past\n  thread: 1\n");
+    CHECK(error_text(error, CompilerLog::whole, {}, 20)
+              .ends_with("\n\na.cu:2: k writes\n      past\n  thread: 1\n"));
+}

@@ -10,6 +10,9 @@
 namespace lode::tool {
 namespace {
 
+/// A blank at which no line ends.
+constexpr char firm_blank = '\x1f';
+
 /// A heading with rows under it. All sections of a page have the same columns.
 struct HelpSection {
     std::string title;
@@ -28,7 +31,7 @@ std::string meaning_of(const OptionRow& option) {
     if (option.is_required && option.names.front().starts_with('-'))
         return option.meaning + " (required)";
     if (option.fallback.empty()) return option.meaning;
-    return fmt::format("{} (default {})", option.meaning, option.fallback);
+    return fmt::format("{} (default{}{})", option.meaning, firm_blank, option.fallback);
 }
 
 std::string usage_of(const CommandRow& command) {
@@ -89,6 +92,7 @@ std::string help_page(const CommandRow& command, std::size_t width) {
             page += wrapped(row + meaning, width, is_long ? 0 : label_width) + "\n";
         }
     }
+    std::ranges::replace(page, firm_blank, ' ');
     if (!command.footer.empty()) page += "\n" + wrapped(command.footer, width, 0) + "\n";
     if (command.examples.empty()) return page;
     page += command.examples.size() == 1 ? "\nExample:\n" : "\nExamples:\n";

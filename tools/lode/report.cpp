@@ -209,9 +209,10 @@ std::string error_text(const Error& error, CompilerLog log, const Colors& colors
     std::string_view rest = error.log;
     // The message has begun with the first of several findings.
     if (const auto first = first_entry(rest);
-        first.find('\n') != first.npos && error.message.starts_with(first))
+        first.find('\n') != first.npos && error.message.starts_with(first)) {
         rest.remove_prefix(std::min(first.size() + 1, rest.size()));
-    if (!rest.empty()) {
+        if (!rest.empty()) text += "\n" + message_text(visible(rest), width);
+    } else if (!rest.empty()) {
         text += colors.log(visible(is_shortened ? first_errors(rest) : rest));
         if (!text.ends_with('\n')) text += '\n';
     }
