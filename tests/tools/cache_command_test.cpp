@@ -126,7 +126,13 @@ TEST_CASE("lode cache: --out-dir writes a pack for each architecture") {
     refuses({}, "Pass --output FILE for one pack, or --out-dir DIR");
     refuses({"-o", "x", "--out-dir", "y"}, "Pass --output FILE for one pack, or --out-dir DIR");
     refuses({"-o", folder.string()}, "a folder; it must name a file.");
-    refuses({"-o", "/dev/null"}, "which isn't a regular file");
+    CHECK(project.run({"cache", "pack", "-o", "/dev/null"}).exit_code == 0);
+    CHECK(std::filesystem::is_character_file("/dev/null"));
+    const auto link = project.folder() / "link.pack";
+    std::filesystem::create_symlink(folder / "linked.pack", link);
+    CHECK(project.run({"cache", "pack", "-o", link.string()}).exit_code == 0);
+    CHECK(std::filesystem::exists(folder / "linked.pack"));
+    CHECK(std::filesystem::is_symlink(link));
 }
 
 TEST_CASE("lode cache: gc keeps to a size limit, and bad usage is reported") {

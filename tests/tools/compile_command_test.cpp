@@ -3,9 +3,12 @@
 #include "tests/tools/process.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 namespace {
 
@@ -88,12 +91,12 @@ TEST_CASE("lode compile: --output names the only result") {
     refuses({"--arch", "sm_90"}, project.file(), "which is an input too");
     refuses({"--arch", "sm_90", "--out-dir", "x"}, ptx, "can't be combined with");
     refuses({"--arch", "sm_90"}, "", "--output is empty");
-    refuses({"--arch", "sm_90"}, "-", "results aren't written to standard output");
+    refuses({"--arch", "sm_90"}, "-", "but the command's own text goes there");
     CHECK(first_bytes(ptx, 2) == "//");
     CHECK(lode::read_text(project.file()).value() == saxpy_source);
 }
 
-TEST_CASE("lode compile: --output follows links, and writes to devices without replacing them") {
+TEST_CASE("lode compile: --output and --json follow links, and write devices and pipes in place") {
     const Project project(saxpy_source, "saxpy.cu");
     const auto link = project.folder() / "link";
     const auto target = project.folder() / "target";
@@ -108,6 +111,21 @@ TEST_CASE("lode compile: --output follows links, and writes to devices without r
     CHECK(first_bytes(target, 4) ==
           "\x7f"
           "ELF");
+    const auto report = project.folder() / "report";
+    std::filesystem::create_symlink(project.folder() / "new" / "json", report);
+    const auto json = ::lode::test::lode({"compile", project.file(), "--arch", "sm_90", "-o",
+                                          "/dev/null", "--json=" + report.string()},
+                                         no_driver);
+    CHECK_MESSAGE(json.exit_code == 0, json.err);
+    CHECK(std::filesystem::is_symlink(report));
+    CHECK(lode::read_text(report).value().starts_with("{"));
+    const auto pipe = project.folder() / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    std::string start(4, '\0');
+    std::thread reader([&] { std::ifstream(pipe).read(start.data(), 4); });
+    CHECK(compile(pipe).exit_code == 0);
+    reader.join();
+    CHECK(start.substr(1) == "ELF");
     CHECK(compile("/dev/null").exit_code == 0);
     CHECK(std::filesystem::is_character_file("/dev/null"));
     const auto full = compile("/dev/full");

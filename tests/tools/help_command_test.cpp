@@ -132,7 +132,7 @@ TEST_CASE("help: each command has an example, and the examples work") {
     REQUIRE(in("lode compile main.cu --arch sm_90 --relocatable && "
                "lode compile twice.cu --arch sm_90 --relocatable && "
                "LODE_RECORD=app.jsonl lode run saxpy.cu saxpy --cover 4 -- 2f f32[4] f32[4] 4 && "
-               "mkdir old-cache && chmod 700 old-cache && lode cache pack -o app.pack && "
+               "lode cache pack -o app.pack && lode cache unpack app.pack --folder old-cache && "
                "for name in one two old new; do cp app.pack $name.pack; done") == "");
     for (const auto& command : all_commands()) {
         const auto examples = examples_of(help_of(command));

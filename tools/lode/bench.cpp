@@ -1,4 +1,5 @@
 // `lode bench`: runs scripts/report, which measures lode on this machine, with the options given.
+#include "base/file.hpp"
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
 #include "tools/lode/child_process.hpp"
@@ -62,8 +63,6 @@ Result<std::vector<std::string>> call_of(const BenchCommand& values) {
         call.emplace_back(option);
         call.push_back(value);
     };
-    if (!values.json.empty()) call.push_back("--json=" + values.json);
-    add("--html", values.html);
     add("--compare", values.compare);
     if (values.limit > 0) add("--limit", fmt::format("{}", values.limit));
     if (values.is_short) call.emplace_back("--short");
@@ -74,12 +73,32 @@ Result<std::vector<std::string>> call_of(const BenchCommand& values) {
 
 Result<Answer> bench(const BenchCommand& values) {
     const HeldSignals signals;
-    LODE_TRY_ASSIGN(const auto call, call_of(values));
+    LODE_TRY_ASSIGN(auto call, call_of(values));
+    struct Written {
+        MemoryFile from;
+        std::string to;
+    };
+    std::vector<Written> results;
+    for (const auto& [option, file] :
+         {std::pair("--json", values.json), std::pair("--html", values.html)}) {
+        if (file.empty()) continue;
+        std::string name = file;
+        if (option != std::string_view("--json") || file != json_to_stdout) {
+            LODE_TRY_ASSIGN(auto memory, make_memory_file());
+            name = memory.path.string();
+            results.push_back({std::move(memory), file});
+        }
+        call.push_back(fmt::format("{}={}", option, name));
+    }
     const ChildEnd end = run_child(call, {});
     if (end.start_error != 0) {
         return fail(Errc::not_found,
                     fmt::format("The script needs python3, which can't be started: {}.",
                                 std::generic_category().message(end.start_error)));
+    }
+    for (const auto& [from, to] : results) {
+        LODE_TRY_ASSIGN(const auto text, read_text(from.path));
+        if (!text.empty()) LODE_TRY(write_result(to, text));
     }
     Answer answer;
     answer.exit_code = end.exit_code;
@@ -99,11 +118,12 @@ Command declare_bench(CLI::App& app) {
         ->type_name("");
     command->add_option("--programs", values->programs, "The folder of the benchmarks")
         ->type_name("DIR");
-    command
-        ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), values->json,
-                   "Print the figures as JSON; with =FILE, write them to a file")
-        ->type_name("[=FILE]");
-    command->add_option("--html", values->html, "Write the page to a file")->type_name("FILE");
+    const auto* json = command
+                           ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), values->json,
+                                      "Print the figures as JSON; with =FILE, write them to a file")
+                           ->type_name("[=FILE]");
+    const auto* html =
+        command->add_option("--html", values->html, "Write the page to a file")->type_name("FILE");
     const auto* earlier = command
                               ->add_option("--compare", values->compare,
                                            "Say what is faster or slower than in an earlier --json")
@@ -113,15 +133,9 @@ Command declare_bench(CLI::App& app) {
         ->transform(whole_number(1, 86400, " of seconds"));
     command->add_flag("--short", values->is_short, "Measure with fewer rounds");
     command->add_flag("--list", values->list, "Print what would be measured, and end");
-    return {command,
-            [values]() -> Result<Work> {
-                if (values->json != json_to_stdout) LODE_TRY(check_output("--json", values->json));
-                LODE_TRY(check_output("--html", values->html));
-                return [values] { return bench(*values); };
-            },
-            false,
-            false,
-            {earlier}};
+    return {command,   [values]() -> Result<Work> { return [values] { return bench(*values); }; },
+            false,     false,
+            {earlier}, {json, html}};
 }
 
 }  // namespace lode::tool

@@ -276,9 +276,10 @@ void declare_packs(const std::shared_ptr<CacheCommand>& values, Command& command
         ->required()
         ->expected(2);
     for (auto* sub : {pack, merge}) {
-        sub->add_option("-o,--output", values->output, "The pack to write")
-            ->type_name("FILE")
-            ->required(sub == merge);
+        command.results.push_back(
+            sub->add_option("-o,--output", values->output, "The pack to write")
+                ->type_name("FILE")
+                ->required(sub == merge));
         sub->add_option("--max-size", values->max_bytes,
                         "The largest size of a pack, e.g. 64MB. What doesn't fit is left out and "
                         "named, and the exit code is 1")
@@ -293,11 +294,12 @@ void declare_packs(const std::shared_ptr<CacheCommand>& values, Command& command
 /// The verbs for signatures.
 void declare_signatures(const std::shared_ptr<CacheCommand>& values, Command& command,
                         CLI::App* keygen, CLI::App* sign, CLI::App* verify) {
-    keygen
-        ->add_option("FILE", values->key_file,
-                     "A new file for the secret key; FILE.pub gets the public key")
-        ->required()
-        ->type_name("");
+    command.results.push_back(
+        keygen
+            ->add_option("FILE", values->key_file,
+                         "A new file for the secret key; FILE.pub gets the public key")
+            ->required()
+            ->type_name(""));
     add_input(command, sign, "PACK", values->pack_file, "A pack. Default: the cache's folder");
     sign->add_option("--key", values->key_file, "The secret key. Default: LODE_CACHE_SIGN_WITH")
         ->type_name("FILE");
@@ -328,11 +330,17 @@ Result<CacheOptions> options_of(const CacheCommand& command) {
 
 Result<std::unique_ptr<cache::DiskTier>> open_cache(const CacheCommand& command, Access access) {
     LODE_TRY_ASSIGN(const auto options, options_of(command));
-    std::error_code unknown;
-    if (access != Access::make && !command.folder.empty() &&
-        !std::filesystem::exists(command.folder, unknown)) {
-        return fail(Errc::not_found,
-                    fmt::format("--folder is '{}', which doesn't exist.", command.folder));
+    if (access != Access::make && !command.folder.empty()) {
+        const std::filesystem::path folder = command.folder;
+        std::error_code unknown;
+        const auto refuse = [&](std::string_view why) {
+            return fail(Errc::not_found, fmt::format("--folder is '{}', {}.", command.folder, why));
+        };
+        if (!std::filesystem::exists(folder, unknown)) return refuse("which doesn't exist");
+        if (!std::filesystem::is_directory(folder, unknown)) return refuse("which isn't a folder");
+        if (access == Access::change &&
+            !std::filesystem::exists(folder / cache::version_folder, unknown))
+            return refuse("which has no cache of this version of lode");
     }
     return cache::DiskTier::open(options.folder, access != Access::read,
                                  command.max_bytes.value_or(options.max_bytes));
@@ -387,7 +395,7 @@ Command declare_cache(CLI::App& app) {
                       "architecture",
                       pack_cache, check_pack);
     auto* unpack = verb("unpack", "Put a pack's entries into the cache", unpack_cache);
-    auto* merge = verb("merge", "Make one pack of several", merge_cache, check_merge);
+    auto* merge = verb("merge", "Make one pack of several", merge_cache);
     auto* diff = verb("diff", "Compare two packs; exit 1 when they differ", diff_cache);
     declare_packs(values, declared, pack, unpack, merge, diff);
     auto* keygen = verb("keygen", "Make a key that signs entries", make_key);

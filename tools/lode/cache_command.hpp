@@ -64,7 +64,6 @@ Error left_out_error(const cache::PackReport& report, std::uint64_t max_bytes);
 
 // cache_packs.cpp
 [[nodiscard]] Status check_pack(CacheCommand& command);
-[[nodiscard]] Status check_merge(CacheCommand& command);
 [[nodiscard]] Result<Answer> pack_cache(const CacheCommand& command);
 [[nodiscard]] Result<Answer> unpack_cache(const CacheCommand& command);
 [[nodiscard]] Result<Answer> merge_cache(const CacheCommand& command);

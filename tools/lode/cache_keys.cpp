@@ -1,10 +1,10 @@
 // The verbs of `lode cache` for signatures: keygen, sign, verify --trust.
+#include "base/file.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/store/key_files.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/layout.hpp"
-#include "tools/lode/result_file.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,9 @@ Result<cache::Trust> trust_of(const CacheCommand& command) {
 }
 
 Result<Answer> make_key(const CacheCommand& command) {
-    LODE_TRY(make_parent_folders(command.key_file));
+    const auto folder = std::filesystem::path(command.key_file).parent_path();
+    if (const int problem = folder.empty() ? 0 : make_folders(folder); problem != 0)
+        return fail_from_errno("Making the folder of a key", folder, problem);
     LODE_TRY_ASSIGN(const auto key, cache::SecretKey::generate());
     LODE_TRY(cache::write_key_pair(command.key_file, key));
     const std::string id = key.public_key().id().to_hex();

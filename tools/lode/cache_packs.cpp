@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <limits>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -62,7 +61,6 @@ Result<Answer> pack_by_arch(const CacheCommand& command, cache::DiskTier& tier,
     cache::PackReport left_out;
     for (const Arch& arch : archs) {
         const auto file = std::filesystem::path(command.out_dir) / (arch.to_string() + ".pack");
-        LODE_TRY(make_parent_folders(file));
         LODE_TRY_ASSIGN(const auto report, cache::pack(tier, file, arch, options));
         Answer answer = pack_answer("Packed", file, report);
         all.text += answer.text;
@@ -109,24 +107,13 @@ Error left_out_error(const cache::PackReport& report, std::uint64_t max_bytes) {
                         counted(report.left_out.size(), "entry", "entries"), names)};
 }
 
-Status check_merge(CacheCommand& command) {
-    LODE_TRY(check_result_file("--output", command.output, {}, "Name one in it."));
-    std::error_code unknown;
-    if (!std::filesystem::is_other(command.output, unknown)) return {};
-    return fail(Errc::invalid_argument,
-                fmt::format("--output is '{}', which isn't a regular file. A pack is a file that "
-                            "replaces the one before.",
-                            command.output));
-}
-
 Status check_pack(CacheCommand& command) {
     if (command.output.empty() == command.out_dir.empty()) {
         return fail(Errc::invalid_argument,
                     "Pass --output FILE for one pack, or --out-dir DIR for a pack of each "
                     "architecture.");
     }
-    if (!command.out_dir.empty()) return check_result_folder(command.out_dir);
-    return check_merge(command);
+    return command.out_dir.empty() ? Status() : check_result_folder(command.out_dir);
 }
 
 Result<Answer> pack_cache(const CacheCommand& command) {
@@ -134,7 +121,6 @@ Result<Answer> pack_cache(const CacheCommand& command) {
     LODE_TRY_ASSIGN(cache::Trust trust, trust_of(command));
     const cache::PackOptions options{limit_of(command), std::move(trust)};
     if (!command.out_dir.empty()) return pack_by_arch(command, *tier, options);
-    LODE_TRY(make_parent_folders(command.output));
     LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, command.output, options));
     return with_left_out(pack_answer("Packed", command.output, report), command, report);
 }
@@ -149,7 +135,6 @@ Result<Answer> unpack_cache(const CacheCommand& command) {
 Result<Answer> merge_cache(const CacheCommand& command) {
     LODE_TRY_ASSIGN(cache::Trust trust, trust_of(command));
     const std::vector<std::filesystem::path> packs(command.packs.begin(), command.packs.end());
-    LODE_TRY(make_parent_folders(command.output));
     LODE_TRY_ASSIGN(const auto report, cache::merge_packs(packs, command.output,
                                                           {limit_of(command), std::move(trust)}));
     return with_left_out(pack_answer("Merged", command.output, report), command, report);

@@ -2,8 +2,10 @@
 
 #include "base/message_text.hpp"
 #include "base/suggested_arch.hpp"
+#include "base/try.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/quantity.hpp"
+#include "tools/lode/result_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -20,6 +22,8 @@ namespace {
 /// argument left to fill.
 constexpr char is_argument = '\x1f';
 constexpr std::string_view json_option = "--json";
+/// What `lode run` calls the type of a kernel's arguments.
+constexpr std::string_view argument_type = "ARG";
 
 /// CLI11's message, without the marks.
 std::string text_of(const CLI::ParseError& error) {
@@ -112,6 +116,23 @@ std::vector<std::string> option_names(const CLI::App& command) {
             names.push_back("--" + name);
     }
     return names;
+}
+
+/// The files that the values name: an argument of a kernel names one as "f32[4]@FILE".
+std::vector<std::string> input_files(std::span<const CLI::Option* const> inputs) {
+    constexpr std::string_view content = "]@";
+    std::vector<std::string> files;
+    for (const auto* input : inputs) {
+        for (std::string name : input->results()) {
+            std::erase(name, is_argument);
+            if (input->get_type_name() == argument_type) {
+                const auto at = name.find(content);
+                name.erase(0, at == name.npos ? at : at + content.size());
+            }
+            if (!name.empty() && name != standard_input) files.push_back(std::move(name));
+        }
+    }
+    return files;
 }
 
 /// The words that nothing takes.
@@ -268,12 +289,26 @@ Status check_words(const CLI::App& app, std::span<const std::string> words) {
         }
         const auto* option = option_of(*command, word->substr(0, word->find('=')));
         if (option == nullptr && command->get_name() == "emulate") return {};  // CLI11 refuses it.
-        if (option == nullptr || option->get_items_expected_max() == 0 ||
-            word->find('=') != word->npos)
-            continue;
+        if (option == nullptr) continue;
+        const std::string type = option->get_type_name();
+        const auto empty = [&] {
+            const std::string name = option->get_name();
+            return wrong(type.starts_with('[')
+                             ? fmt::format("{0} is empty; write {0} or {0}{1}.", name,
+                                           type.substr(1, type.size() - 2))
+                             : fmt::format("{} is empty; it needs a value ({}).", name, type));
+        };
+        if (const auto equals = word->find('='); equals != word->npos) {
+            // CLI11 would take the word that follows.
+            if (equals + 1 == word->size() && !type.empty()) return empty();
+            if (word->starts_with("--")) continue;
+            return wrong(fmt::format("'{}' has an equals sign after a short option; write {} {}.",
+                                     *word, word->substr(0, equals), word->substr(equals + 1)));
+        }
+        if (option->get_items_expected_max() == 0) continue;
         const auto value = word + 1;
         if (value == words.end()) break;
-        const std::string type = option->get_type_name();
+        if (value->empty()) return empty();
         const bool names_file = type == "FILE" || type == "DIR";
         if (value == dashes || option_of(*command, *value) != nullptr ||
             (names_file && value->size() > 1 && value->starts_with('-')))
@@ -298,17 +333,38 @@ void unmark_arguments(CLI::App& app) {
 }
 
 std::optional<Error> missing_input(std::span<const CLI::Option* const> inputs) {
-    for (const auto* input : inputs) {
-        for (std::string name : input->results()) {
-            std::erase(name, is_argument);
-            std::error_code unknown;
-            const auto status = std::filesystem::status(name, unknown);
-            if (name == standard_input || status.type() != std::filesystem::file_type::not_found)
-                continue;
+    for (const auto& name : input_files(inputs)) {
+        std::error_code unknown;
+        if (std::filesystem::status(name, unknown).type() == std::filesystem::file_type::not_found)
             return Error{Errc::not_found, fmt::format("File '{}' doesn't exist.", name)};
-        }
     }
     return std::nullopt;
+}
+
+Status check_results(const CLI::App& command, std::span<const CLI::Option* const> results,
+                     std::span<const CLI::Option* const> inputs) {
+    const bool has_folder = option_of(innermost(command), "--out-dir") != nullptr;
+    std::vector<NamedFile> others;
+    for (const auto& file : input_files(inputs))
+        others.push_back({"", file});
+    for (const auto* option : results) {
+        const std::string name = option->get_name();
+        const bool prints = name == json_option;  // To stdout without a file.
+        if (prints && option->results().size() > 1) {
+            return fail(Errc::invalid_argument, fmt::format("{} is given {} times; it may be given "
+                                                            "once.",
+                                                            name, option->results().size()));
+        }
+        for (const std::string& file : option->results()) {
+            if (prints && file == standard_input) continue;
+            LODE_TRY(check_result_file(
+                {name, file}, others,
+                has_folder ? fmt::format("--out-dir {} writes the results to it.", file)
+                           : "Name one in it."));
+            others.push_back({name, file});
+        }
+    }
+    return {};
 }
 
 bool has_unknown_option(const CLI::ParseError& error, const CLI::App& app) {

@@ -52,6 +52,12 @@ void unmark_arguments(CLI::App& app);
 /// errors of parsing.
 [[nodiscard]] std::optional<Error> missing_input(std::span<const CLI::Option* const> inputs);
 
+/// check_result_file() for the values of `results`, options of `command`, which may be neither of
+/// `inputs` nor the same. Also works after errors of parsing.
+[[nodiscard]] Status check_results(const CLI::App& command,
+                                   std::span<const CLI::Option* const> results,
+                                   std::span<const CLI::Option* const> inputs);
+
 /// Whether a word that looks like an option is unknown: the words after it may be its values.
 [[nodiscard]] bool has_unknown_option(const CLI::ParseError& error, const CLI::App& app);
 

@@ -32,6 +32,8 @@ struct Command {
     bool compiles = false;
     /// The arguments that name files to read: one that is missing is said before other mistakes.
     std::vector<const CLI::Option*> inputs = {};
+    /// The options that name files to write, besides --json.
+    std::vector<const CLI::Option*> results = {};
 };
 
 Command declare_info(CLI::App& app);

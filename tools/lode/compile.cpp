@@ -120,13 +120,7 @@ Status check_one_result(const CompileJob& job) {
 
 Result<CompileJob> read_job(const CompileCommand& command) {
     LODE_TRY(check_files(command));
-    if (command.output) {
-        LODE_TRY(check_result_file(
-            "--output", *command.output, command.files,
-            fmt::format("--out-dir {} writes the results to it.", *command.output)));
-    } else {
-        LODE_TRY(check_result_folder(command.folder));
-    }
+    if (!command.output) LODE_TRY(check_result_folder(command.folder));
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     if (command.ptx && (options.lto || options.tile == Tile::only)) {
         return fail(Errc::invalid_argument,
@@ -414,7 +408,8 @@ Command declare_compile(CLI::App& app) {
             },
             true,
             true,
-            {files}};
+            {files},
+            {output}};
 }
 
 }  // namespace lode::tool

@@ -307,13 +307,17 @@ Command declare_doctor(CLI::App& app) {
     auto* command =
         app.add_subcommand("doctor", "Say what would be slow or fail when an application starts");
     const auto manifests = std::make_shared<std::vector<std::string>>();
-    command
-        ->add_option("MANIFEST", *manifests,
-                     "Manifests or recordings of the application, as for `lode warm`")
-        ->type_name("");
+    const auto* files =
+        command
+            ->add_option("MANIFEST", *manifests,
+                         "Manifests or recordings of the application, as for `lode warm`")
+            ->type_name("");
     command->footer("Run it with the environment of the application.");
     return {command,
-            [manifests]() -> Result<Work> { return [manifests] { return examine(*manifests); }; }};
+            [manifests]() -> Result<Work> { return [manifests] { return examine(*manifests); }; },
+            true,
+            false,
+            {files}};
 }
 
 }  // namespace lode::tool

@@ -7,7 +7,6 @@
 #include "tools/lode/emulation_folder.hpp"
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/output.hpp"
-#include "tools/lode/result_file.hpp"
 #include "tools/lode/sarif.hpp"
 
 #include <lode/runtime/driver.hpp>
@@ -103,7 +102,7 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
     }
     if (!values.findings.empty()) {
         const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
-        LODE_TRY(write_atomic(values.findings, dump(sarif)));
+        LODE_TRY(write_result(values.findings, dump(sarif)));
     }
     answer.notes = message_text(answer.notes, text_width(STDERR_FILENO));
     answer.exit_code = exit_code;
@@ -132,16 +131,18 @@ Command declare_emulate(CLI::App& app) {
                      "What to check: memory, race, init, sync, streams, all or none; otherwise "
                      "LODE_EMULATOR_CHECK, or memory")
         ->type_name("CHECK,...");
-    command->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")
-        ->type_name("FILE");
+    const auto* findings =
+        command
+            ->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")
+            ->type_name("FILE");
     command->add_flag("--allow-unused", values->allow_unused,
                       "Succeed even if no process uses the software device");
     command->footer(
         "With --json, what the program writes to stdout goes to stderr: stdout has the report. "
         "With "
         "--json=FILE the program's stdout is its own.");
-    return {command, [command, values]() -> Result<Work> {
-                LODE_TRY(check_output("--findings", values->findings));
+    return {command,
+            [command, values]() -> Result<Work> {
                 const auto& json = command->get_option("--json")->results();
                 if (json == std::vector<std::string>{json_to_stdout})
                     values->output = ChildOutput::to_stderr;
@@ -149,7 +150,11 @@ Command declare_emulate(CLI::App& app) {
                     LODE_TRY_ASSIGN(const auto device, find_device(*values));
                     return emulate(*values, device);
                 };
-            }};
+            },
+            true,
+            false,
+            {},
+            {findings}};
 }
 
 }  // namespace lode::tool

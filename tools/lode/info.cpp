@@ -392,7 +392,9 @@ Command declare_info(CLI::App& app) {
                     read_kernels_request(values->kernels, values->arch_names, values->flags));
                 return [request = std::move(request)] { return info_kernels(request); };
             },
-            true, true};
+            true,
+            true,
+            {file, kernels}};
 }
 
 }  // namespace lode::tool

@@ -39,7 +39,6 @@ struct LinkRequest {
 
 Result<LinkRequest> read_link_request(const LinkCommand& command) {
     LODE_TRY(check_inputs(command.files));
-    LODE_TRY(check_result_file("--output", command.output, command.files, "Name one in it."));
     LODE_TRY_ASSIGN(auto arch, read_arch(command.arch));
     if (!command.arch.empty()) {
         LODE_TRY_ASSIGN(const auto target, arch());
@@ -120,9 +119,9 @@ Command declare_link(CLI::App& app) {
                          "The inputs, recognised by their content; - is standard input")
             ->required()
             ->type_name("");
-    command->add_option("-o,--output", values->output, "The file to write")
-        ->required()
-        ->type_name("FILE");
+    const auto* output = command->add_option("-o,--output", values->output, "The file to write")
+                             ->required()
+                             ->type_name("FILE");
     command
         ->add_option("--arch", values->arch,
                      "The target: sm_90, native for the visible device's, or compute_90 for PTX, "
@@ -153,7 +152,8 @@ Command declare_link(CLI::App& app) {
             },
             true,
             false,
-            {files}};
+            {files},
+            {output}};
 }
 
 }  // namespace lode::tool

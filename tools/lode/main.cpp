@@ -7,7 +7,6 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/report.hpp"
-#include "tools/lode/result_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -85,7 +84,7 @@ private:
     }
     [[nodiscard]] bool write_json(const Json& json) const {
         if (json_ == json_to_stdout) return print(dump(json)) == exit_fine;
-        const auto status = write_atomic(json_, dump(json));
+        const auto status = write_result(json_, dump(json));
         if (!status) write_stderr(error_text(status.error()));
         return status.has_value();
     }
@@ -159,12 +158,12 @@ int run(int argc, char** argv) {
                 inner->group("Commands");
             add_color(*command.app);
             if (command.prints_json) {
-                command.app
-                    ->add_flag(fmt::format("--json{{{}}}", json_to_stdout), json,
-                               "Print one JSON object instead of text; with =FILE, write it to a "
-                               "file beside the text")
-                    ->type_name("[=FILE]")
-                    ->group(common);
+                auto* option =
+                    command.app->add_flag(fmt::format("--json{{{}}}", json_to_stdout), json,
+                                          "Print one JSON object instead of text; with =FILE, "
+                                          "write it to a file beside the text");
+                option->type_name("[=FILE]")->group(common);
+                command.results.push_back(option);
             }
             if (command.compiles) {
                 command.app
@@ -179,6 +178,13 @@ int run(int argc, char** argv) {
         const auto found = std::ranges::find_if(
             commands, [](const Command& command) { return command.app->parsed(); });
         return found == commands.end() ? nullptr : &*found;
+    };
+    const auto printer_of = [&](const Command& command) {
+        const bool has_json =
+            command.prints_json && (json == json_to_stdout ||
+                                    check_results(*command.app, command.results, command.inputs));
+        return Printer(command.app->get_name(), has_json ? json : "",
+                       whole_log ? CompilerLog::whole : CompilerLog::first_errors);
     };
     describe_help(app);
     unmark_arguments(app);
@@ -196,8 +202,7 @@ int run(int argc, char** argv) {
             return Printer::print(help.str());
         }
         const auto* command = chosen();
-        if (command != nullptr && !command->prints_json) json.clear();
-        const Printer printer(command == nullptr ? "" : command->app->get_name(), json);
+        const auto printer = command == nullptr ? Printer("", json) : printer_of(*command);
         if (command != nullptr && !has_unknown_option(error, app)) {
             if (const auto missing = missing_input(command->inputs))
                 return printer.failure(*missing);
@@ -207,15 +212,13 @@ int run(int argc, char** argv) {
     }
 
     const auto* command = chosen();
-    if (!command->prints_json) json.clear();
-    const Printer printer(command->app->get_name(), json,
-                          whole_log ? CompilerLog::whole : CompilerLog::first_errors);
+    const auto printer = printer_of(*command);
     const auto mode = parse_color_mode(color);
     if (!mode) return printer.usage(mode.error());
     set_color_mode(*mode);
     if (const auto missing = missing_input(command->inputs)) return printer.failure(*missing);
-    const auto writable = json == json_to_stdout ? Status() : check_output("--json", json);
-    if (!writable) return Printer(command->app->get_name(), "").usage(writable.error());
+    const auto writable = check_results(*command->app, command->results, command->inputs);
+    if (!writable) return printer.usage(writable.error());
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());
     const auto answer = guarded(*work);

@@ -1,7 +1,6 @@
 #include "tools/lode/result_file.hpp"
 
 #include "base/file.hpp"
-#include "base/try.hpp"
 #include "tools/lode/input.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace lode::tool {
@@ -17,46 +17,85 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The error for a path that leads through something that isn't a folder.
+tl::unexpected<Error> refuse(std::string_view option, const fs::path& path, std::string_view why) {
+    return fail(Errc::invalid_argument, fmt::format("{} is '{}', {}", option, path.string(), why));
+}
+
+std::string unwritable(int error_number) {
+    return fmt::format("can't be written: {}.", std::generic_category().message(error_number));
+}
+
+/// Refuses a path whose missing folders can't be made in the first one that exists.
 Status check_way(std::string_view option, const fs::path& path, const fs::path& folder) {
-    fs::path existing = folder;
+    fs::path existing = folder.empty() ? "." : folder;
     std::error_code problem;
-    while (!existing.empty() && !fs::exists(existing, problem) &&
-           existing != existing.parent_path())
+    while (!fs::exists(existing, problem) && existing != existing.parent_path()) {
         existing = existing.parent_path();
-    if (existing.empty() || !fs::exists(existing, problem) || fs::is_directory(existing, problem))
-        return {};
-    return fail(Errc::invalid_argument, fmt::format("{} is '{}', but '{}' isn't a folder.", option,
-                                                    path.string(), existing.string()));
+        if (existing.empty()) existing = ".";
+    }
+    if (!fs::is_directory(existing, problem)) {
+        return refuse(option, path, fmt::format("but '{}' isn't a folder.", existing.string()));
+    }
+    if (::access(existing.c_str(), W_OK | X_OK) == 0) return {};
+    return refuse(option, path,
+                  fmt::format("but the folder '{}' {}", existing.string(), unwritable(errno)));
+}
+
+bool is_same(const fs::path& a, const fs::path& b) {
+    std::error_code problem;
+    if (fs::equivalent(a, b, problem)) return true;
+    const auto path = fs::weakly_canonical(a, problem);
+    return !path.empty() && path == fs::weakly_canonical(b, problem);
+}
+
+/// Whether the command's text on stdout or stderr goes to this file. Nothing is lost in /dev/null.
+bool is_standard_stream(const fs::path& file) {
+    os::FileAttributes named;
+    os::FileAttributes stream;
+    os::FileAttributes null;
+    if (!os::attributes_of(file, named)) return false;
+    const auto is = [&](const os::FileAttributes& other) {
+        return named.device == other.device && named.number == other.number;
+    };
+    if (os::attributes_of("/dev/null", null) && is(null)) return false;
+    return std::ranges::any_of(
+        std::initializer_list<int>{STDOUT_FILENO, STDERR_FILENO},
+        [&](int standard) { return os::attributes_of(standard, stream) && is(stream); });
 }
 
 }  // namespace
 
-Status check_result_file(std::string_view option, const fs::path& file,
-                         std::span<const std::string> inputs, std::string_view folder_cure) {
-    if (file.empty()) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} is empty; it must name a file.", option));
+Status check_result_file(const NamedFile& result, std::span<const NamedFile> others,
+                         std::string_view folder_cure) {
+    const auto& [option, file] = result;
+    if (file == standard_input || is_standard_stream(file)) {
+        return refuse(option, file, "but the command's own text goes there. Name a file.");
     }
-    if (file == standard_input) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} is '-', but results aren't written to standard output. Name a "
-                                "file.",
-                                option));
+    if (file.native().find_first_of("*?") != std::string::npos) {
+        return refuse(option, file, "a pattern. Name a file.");
     }
     std::error_code problem;
-    if (!file.has_filename() || fs::is_directory(file, problem)) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} is '{}', a folder; it must name a file. {}", option,
-                                file.string(), folder_cure));
+    const auto kind = fs::status(file, problem).type();
+    if (!file.has_filename() || kind == fs::file_type::directory) {
+        return refuse(option, file, fmt::format("a folder; it must name a file. {}", folder_cure));
     }
-    for (const auto& input : inputs) {
-        if (!fs::equivalent(file, input, problem)) continue;
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} is '{}', which is an input too. Name another file.", option,
-                                file.string()));
+    if (kind == fs::file_type::none) {
+        return refuse(option, file, fmt::format("which {}", unwritable(problem.value())));
     }
-    return check_way(option, file, file.parent_path());
+    const bool exists = kind != fs::file_type::not_found;
+    if (exists && kind != fs::file_type::regular) {
+        if (::access(file.c_str(), W_OK) == 0) return {};
+        return refuse(option, file, fmt::format("which {}", unwritable(errno)));
+    }
+    for (const auto& other : others) {
+        if (!is_same(file, other.file)) continue;
+        return refuse(option, file,
+                      fmt::format("which {} too. Name another file.",
+                                  other.name.empty() ? "is an input" : other.name + " names"));
+    }
+    if (exists && ::access(file.c_str(), W_OK) != 0)
+        return refuse(option, file, fmt::format("which {}", unwritable(errno)));
+    return check_way(option, file, follow_links(file).parent_path());
 }
 
 Status check_result_kind(const fs::path& file, std::string_view kind, std::string_view result,
@@ -73,62 +112,14 @@ Status check_result_kind(const fs::path& file, std::string_view kind, std::strin
 }
 
 Status check_result_folder(const fs::path& folder) {
-    if (folder.empty())
-        return fail(Errc::invalid_argument, "--out-dir is empty; it must name a folder.");
     return check_way("--out-dir", folder, folder);
 }
 
-Status check_output(std::string_view option, const std::filesystem::path& file) {
-    const auto refuse = [&](std::string_view why) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} can't write '{}': {}.", option, file.string(), why));
-    };
-    if (file.empty()) return {};
-    std::error_code ignored;
-    switch (std::filesystem::symlink_status(file, ignored).type()) {
-        case std::filesystem::file_type::directory:
-            return refuse("it is a folder");
-        case std::filesystem::file_type::symlink:
-            return refuse("it is a link, and would be replaced");
-        case std::filesystem::file_type::none:
-        case std::filesystem::file_type::not_found:
-        case std::filesystem::file_type::regular:
-            break;
-        default:
-            return refuse("it isn't a regular file");
-    }
-    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
-    if (errno == ENOENT)
-        return refuse(fmt::format("the folder '{}' doesn't exist", folder.string()));
-    return refuse(fmt::format("the folder '{}': {}", folder.string(),
-                              std::generic_category().message(errno)));
-}
-
-Status make_parent_folders(const fs::path& file) {
-    if (!file.has_parent_path()) return {};
-    std::error_code problem;
-    fs::create_directories(file.parent_path(), problem);
-    if (problem) {
-        return fail_from_errno("Making the folder of a result", file.parent_path(),
-                               problem.value());
-    }
-    return {};
-}
-
-Status write_result(const fs::path& file, std::span<const std::byte> bytes) {
-    std::error_code problem;
-    const auto kind = fs::status(file, problem).type();
-    if (kind != fs::file_type::not_found && kind != fs::file_type::regular) {
-        const Descriptor open = os::open_file(file, os::Open::writing);
-        if (!open) return fail_from_errno("Opening a file", file, errno);
-        if (const int error = write_all(open.get(), bytes); error != 0)
-            return fail_from_errno("Writing a file", file, error);
-        return {};
-    }
-    LODE_TRY(make_parent_folders(file));
-    const auto target = fs::is_symlink(file, problem) ? fs::weakly_canonical(file, problem) : file;
-    return write_atomic(target.empty() ? file : target, bytes);
+Result<MemoryFile> make_memory_file() {
+    Descriptor file(::memfd_create("lode-result", 0));
+    if (!file) return fail_from_errno("Making a file in memory", "lode-result", errno);
+    const auto path = fmt::format("/proc/self/fd/{}", file.get());
+    return MemoryFile{std::move(file), path};
 }
 
 }  // namespace lode::tool

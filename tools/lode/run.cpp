@@ -61,7 +61,8 @@ struct RunRequest {
     int repeat;
     std::optional<Arch> arch;
     CompileOptions options;
-    std::filesystem::path findings;  ///< Empty: none.
+    std::filesystem::path findings;                  ///< Empty: none.
+    std::shared_ptr<const MemoryFile> journal = {};  ///< What the software device finds.
 };
 
 Result<LaunchShape> read_shape(const RunCommand& command) {
@@ -107,11 +108,6 @@ Status check_kernel_name(const RunCommand& command) {
                     command.kernel, command.file, command.kernel));
 }
 
-/// Where the software device writes what it finds, to be made a file of findings.
-std::filesystem::path journal_of(const std::filesystem::path& findings) {
-    return findings.string() + ".journal";
-}
-
 Result<RunRequest> read_request(const RunCommand& command) {
     LODE_TRY(check_kernel_name(command));
     LODE_TRY_ASSIGN(const auto shape, read_shape(command));
@@ -126,19 +122,24 @@ Result<RunRequest> read_request(const RunCommand& command) {
                         parse_argument(text, static_cast<int>(arguments.size()) + 1));
         arguments.push_back(std::move(argument));
     }
+    std::shared_ptr<const MemoryFile> journal;
     if (command.findings) {
-        LODE_TRY(check_result_file("--findings", *command.findings, {{command.file}},
-                                   "Name one in it."));
-        LODE_TRY(make_parent_folders(*command.findings));
-        std::error_code ignored;
-        std::filesystem::remove(journal_of(*command.findings), ignored);
+        LODE_TRY_ASSIGN(auto file, make_memory_file());
+        journal = std::make_shared<const MemoryFile>(std::move(file));
         // The software device looks for it when its driver is opened.
-        ::setenv("LODE_EMULATOR_REPORT", journal_of(*command.findings).c_str(), 1);
+        ::setenv("LODE_EMULATOR_REPORT", journal->path.c_str(), 1);
     }
     if (command.checks) LODE_TRY(use_checks(*command.checks));
-    return RunRequest{command.file, command.kernel,     std::move(arguments),
-                      shape,        command.device,     command.repeat,
-                      arch,         std::move(options), command.findings.value_or("")};
+    return RunRequest{command.file,
+                      command.kernel,
+                      std::move(arguments),
+                      shape,
+                      command.device,
+                      command.repeat,
+                      arch,
+                      std::move(options),
+                      command.findings.value_or(""),
+                      std::move(journal)};
 }
 
 /// Compiles for the device, or for the architecture asked for.
@@ -387,14 +388,10 @@ Result<Answer> run(RunRequest request) {
 
 /// Writes what the software device reports while the kernel runs to a file, as SARIF.
 Result<Answer> run_with_findings(const RunRequest& request) {
-    const auto journal = journal_of(request.findings);
-    std::error_code ignored;
     auto answer = run(request);
-    const auto report = EmulationReport::read(read_text(journal).value_or(""));
-    std::filesystem::remove(journal, ignored);
+    const auto report = EmulationReport::read(read_text(request.journal->path).value_or(""));
     const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
-    const std::string text = dump(sarif);
-    LODE_TRY(write_result(request.findings, std::as_bytes(std::span(text))));
+    LODE_TRY(write_result(request.findings, dump(sarif)));
     return answer;
 }
 
@@ -413,8 +410,9 @@ Command declare_run(CLI::App& app) {
                      "The kernel: its name, or a template such as \"scale<float>\"")
         ->required()
         ->type_name("");
-    command->add_option("ARGS", values->arguments, "The kernel's arguments, after --")
-        ->type_name("ARG");
+    const auto* arguments =
+        command->add_option("ARGS", values->arguments, "The kernel's arguments, after --")
+            ->type_name("ARG");
     command->add_option("--grid", values->grid, "Number of blocks (or use --cover)")
         ->type_name("X[,Y[,Z]]");
     command->add_option("--cover", values->cover, "Launch as many blocks as cover N threads")
@@ -447,10 +445,11 @@ Command declare_run(CLI::App& app) {
                      "Run on the software device with these checks, separated by commas: memory, "
                      "race, init, sync, streams, all or none")
         ->type_name("CHECK,...");
-    command
-        ->add_option("--findings", values->findings,
-                     "Write what the software device finds to a file, as SARIF")
-        ->type_name("FILE");
+    const auto* findings =
+        command
+            ->add_option("--findings", values->findings,
+                         "Write what the software device finds to a file, as SARIF")
+            ->type_name("FILE");
     declare_compile_flags(*command, values->flags);
     command->footer(std::string(argument_help()));
 
@@ -463,7 +462,8 @@ Command declare_run(CLI::App& app) {
             },
             true,
             true,
-            {file}};
+            {file, arguments},
+            {findings}};
 }
 
 }  // namespace lode::tool

@@ -70,9 +70,8 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
     request.timeout = std::chrono::milliseconds(command.timeout_ms.value_or(0));
     if (command.max_size && command.pack.empty())
         return fail(Errc::invalid_argument, "--max-size is for packs: name them with --pack.");
-    if (!command.pack.empty()) {
-        LODE_TRY(check_result_file("--pack", command.pack, {}, "app.pack gives app.ARCH.pack."));
-    }
+    if (!command.pack.empty() && !command.check)
+        LODE_TRY(check_result_file({"--pack", command.pack}, {}, "Name one in it."));
     request.max_pack_bytes = command.max_size.value_or(request.max_pack_bytes);
     if (!command.pack.empty()) request.pack = std::filesystem::absolute(command.pack);
     return request;
@@ -224,7 +223,6 @@ Status write_packs(const WarmRequest& request, const CacheOptions& cache,
             if (tasks[i].request.arch == arch && *outcomes[i])
                 entries.push_back((*outcomes[i])->key);
         const auto file = cache::pack_for(request.pack, arch);
-        LODE_TRY(make_parent_folders(file));
         LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
         answer.text +=
             fmt::format("{}: {}, {}\n", file.string(), counted(report.entries, "entry", "entries"),
