@@ -118,6 +118,8 @@ TEST_CASE("arguments: malformed text is refused with its place and the accepted 
     CHECK(contains(fault(""), "character 1: it is empty"));
     CHECK(contains(fault("float[4]"), "isn't an element type. Did you mean 'f32'?"));
     CHECK(contains(fault("unsigned int[4]"), "Did you mean 'u32'?"));
+    CHECK(contains(fault("F32[4]"), "isn't an element type. Did you mean 'f32'?"));
+    CHECK(contains(fault("f32[4]:iota(1)"), "'iota(1)' isn't a fill. Did you mean 'iota'?"));
     CHECK(contains(fault("f32[4]:value"), "'value' isn't a fill. Did you mean 'value(1)'?"));
     CHECK(contains(fault("abc"), "'abc' isn't a number"));
     CHECK(contains(fault("12abf"), "'12ab' isn't a number"));

@@ -169,6 +169,12 @@ TEST_CASE("mistakes: what `lode emulate` can't start or write") {
     CHECK(json.exit_code == 2);
     CHECK(json.complains("A file for the report follows an equals sign: --json=" + in("x.json")));
     CHECK(json.json()["error"]["code"] == "bad_usage");
+    const auto run =
+        lode::test::lode({"run", "--json", in("x.json"), text, "k", "--grid", "1", "--", "4"});
+    CHECK(
+        run.complains("`lode run` doesn't expect 'k' before `--`. A file for the report follows "
+                      "an equals sign: --json=" +
+                      in("x.json")));
     CHECK_FALSE(fs::exists("--"));
 }
 #endif

@@ -1,6 +1,7 @@
 #include "tools/lode/arguments.hpp"
 
 #include "base/cxx_names.hpp"
+#include "base/lower_case.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 
@@ -70,7 +71,8 @@ private:
         const auto name = text_.substr(0, end);
         const auto type = element_type_of(name);
         if (!type) {
-            const auto meant = element_type_in_cxx(name);
+            auto meant = element_type_in_cxx(name);
+            if (!meant) meant = element_type_of(lower_case(name));
             return fault(fmt::format("'{}' isn't an element type.{}", name,
                                      did_you_mean(std::string(meant ? to_string(*meant) : ""))));
         }
@@ -143,10 +145,11 @@ private:
             return ValueFill{bytes};
         }
         static const std::string fills[] = {"zeros", "ones", "iota", "random(1)", "value(1)"};
-        const auto* const whole = std::ranges::find(fills, fmt::format("{}(1)", name));
+        const auto word_of = [](std::string_view fill) { return fill.substr(0, fill.find('(')); };
+        const auto* const same = std::ranges::find(fills, word_of(name), word_of);
         return fault(
             fmt::format("'{}' isn't a fill.{}", name,
-                        did_you_mean(whole == std::end(fills) ? closest(name, fills) : *whole)));
+                        did_you_mean(same == std::end(fills) ? closest(name, fills) : *same)));
     }
 
     /// The text between `opening` and a closing parenthesis at the very end.

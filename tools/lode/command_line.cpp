@@ -273,23 +273,33 @@ Status check_words(const CLI::App& app, std::span<const std::string> words) {
                     fmt::format("{} `{} --help` shows its usage.", what, full_name(*command)));
     };
     const auto dashes = std::ranges::find(words, "--");
+    std::size_t arguments = 0;
+    bool all_known = true;  // Else words may be an unknown option's.
     for (auto word = words.begin(); word != dashes; ++word) {
         if (const auto* inner = command_of(*command, *word)) {
             command = inner;
             continue;
         }
-        if (!word->starts_with('-')) {
-            if (command->get_name() != "emulate" || dashes == words.end()) continue;
+        if (!word->starts_with('-') || *word == standard_input) {
+            // What follows `--` has all of the last argument's words.
+            const bool is_last = command->get_name() == "emulate" ||
+                                 (command->get_name() == "run" && all_known && ++arguments > 2);
+            if (!is_last || dashes == words.end()) continue;
             std::string what =
                 fmt::format("`{}` doesn't expect '{}' before `--`.", full_name(*command), *word);
-            if (word != words.begin() && word[-1] == json_option)
-                what +=
-                    fmt::format(" A file for the report follows an equals sign: --json={}.", *word);
+            const auto json = std::find(words.begin(), word, json_option);
+            if (json != word && !json[1].starts_with('-')) {
+                what += fmt::format(" A file for the report follows an equals sign: --json={}.",
+                                    json[1]);
+            }
             return wrong(what);
         }
         const auto* option = option_of(*command, word->substr(0, word->find('=')));
         if (option == nullptr && command->get_name() == "emulate") return {};  // CLI11 refuses it.
-        if (option == nullptr) continue;
+        if (option == nullptr) {
+            if (option_of(*command, word->substr(0, 2)) == nullptr) all_known = false;  // Not -DX.
+            continue;
+        }
         const std::string type = option->get_type_name();
         const auto empty = [&] {
             const std::string name = option->get_name();

@@ -32,7 +32,8 @@ bool asks_for_json(std::span<char*> arguments);
 [[nodiscard]] std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app);
 
 /// Refuses an option without its value, which CLI11 would take from the option that follows or from
-/// `--`: nothing is written to a file called `--json`. Refuses words of `lode emulate` before `--`.
+/// `--`: nothing is written to a file called `--json`. Refuses words of `lode emulate` before `--`,
+/// and arguments of a kernel on both sides of it.
 [[nodiscard]] Status check_words(const CLI::App& app, std::span<const std::string> words);
 
 /// Removes the marks from the values of every option and argument.
