@@ -33,7 +33,7 @@ void copy_arrive(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"arrive", "b64"});
     b.emit(Operation::copy_wait, {}).imm = exec::wait_for_all;
-    const bool shared = take_space(opcode) == exec::MemorySpace::shared;
+    const bool shared = take_space(b, b.operand(0)) == exec::MemorySpace::shared;
     if (!opcode.take("noinc")) return;
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
     if (b.refused()) return;
@@ -161,7 +161,8 @@ void mbarrier(Builder& b) {
     Opcode& opcode = b.opcode();
     const Word what = opcode.take(1);
     opcode.take_last();
-    const bool shared = take_space(opcode) == exec::MemorySpace::shared;
+    const bool is_first = b.operand(0).address;
+    const bool shared = take_space(b, b.operand(is_first ? 0 : 1)) == exec::MemorySpace::shared;
     ignore_scope(opcode);
     opcode.ignore({"acquire", "release", "relaxed", "noComplete"});
     if (what == "test_wait" || what == "try_wait") return mbarrier_wait(b, what, shared);

@@ -48,7 +48,8 @@ void atomic(Builder& b) {
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
     const bool has_result = opcode.name() != "red";
     const std::optional<exec::AtomicOp> what = take_operation(opcode);
-    const exec::MemorySpace space = take_space(opcode);
+    const u32 at = has_result ? 1 : 0;
+    const exec::MemorySpace space = take_space(b, b.operand(at));
     const bool shared = space == exec::MemorySpace::shared;
     const u32 vector = take_vector(opcode);
     const Word type_name = opcode.take_last();
@@ -59,7 +60,6 @@ void atomic(Builder& b) {
     const auto type = atomic_type(type_name, exchanges);
     if (!what || !type) return b.refuse();
 
-    const u32 at = has_result ? 1 : 0;
     LaneAddresses address = lane_addresses(b, b.operand(at), shared);
     if (space == exec::MemorySpace::global) address.addressing.window = Window::global;
     exec::AtomicFlags flags{.operation = *what};
@@ -89,7 +89,7 @@ void atomic(Builder& b) {
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }
-    if (counts) emit_complete_bytes(b, b.operand(2), shared, vector * bytes);
+    if (counts) emit_complete_bytes(b, b.operand(2), vector * bytes);
 }
 
 constexpr OpcodeDecoder atomic_decoders[] = {{"atom", atomic}, {"red", atomic}};

@@ -49,8 +49,13 @@ void cancel_launch(Builder& b) {
     exec::CancelFlags flags;
     flags.generic = !opcode.take("shared::cta");
     flags.multicast = opcode.take("multicast::cluster::all");
-    const Slot response = whole_addresses(b, b.operand(0));
-    const Slot barrier = whole_addresses(b, b.operand(1));
+    const auto address = [&](const ptx::Operand& operand) {
+        if (!flags.generic || space_named(b, operand) != exec::MemorySpace::shared)
+            return whole_addresses(b, operand);
+        return b.constant(window_tag(Window::shared) | *b.known_address(operand), 8);
+    };
+    const Slot response = address(b.operand(0));
+    const Slot barrier = address(b.operand(1));
     if (b.refused()) return;
     b.emit(Operation::try_cancel, {no_slot, response, barrier}).flags = flags;
 }
@@ -99,7 +104,9 @@ constexpr OpcodeDecoder cluster_decoders[] = {{"mapa", map_address},
 
 }  // namespace
 
-void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u32 bytes) {
+void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, u32 bytes) {
+    const bool shared = b.instruction().traits.space == ptx::Space::shared ||
+                        space_named(b, barrier) == exec::MemorySpace::shared;
     const LaneAddresses address = lane_addresses(b, barrier, shared);
     const Slot count = b.constant(bytes, 4);
     if (b.refused()) return;

@@ -4,6 +4,7 @@
 
 #include "emulator/decode/builder.hpp"
 #include "emulator/isa/atomic.hpp"
+#include "emulator/isa/load_store.hpp"
 #include "emulator/isa/real.hpp"
 
 #include <optional>
@@ -72,13 +73,18 @@ std::optional<exec::AtomicType> atomic_type(Word type, bool bits128);
 
 // cluster.cpp
 /// Counts transferred bytes at the mbarrier of an asynchronous store.
-void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u32 bytes);
+void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, u32 bytes);
 
 // tensor_copies.cpp
 /// cp.async.bulk.tensor and similar instructions.
 void copy_tensor(Builder& b);
 
 // addresses.cpp
+/// The space of the variable that an address names; generic if it names none.
+[[nodiscard]] exec::MemorySpace space_named(Builder& b, const ptx::Operand& address);
+/// Takes the state space. As in ptxas, an address without one that names a variable is in the
+/// variable's space.
+exec::MemorySpace take_space(Builder& b, const ptx::Operand& address);
 /// The address operand of a per-lane op: Op's slot, imm and addressing.
 struct LaneAddresses {
     Slot slot = no_slot;

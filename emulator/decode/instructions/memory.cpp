@@ -178,13 +178,13 @@ void load_or_store(Builder& b, bool stores) {
     transfer.bytes = type.bytes;
     transfer.sign = is_signed(type);
     if (transfer.bytes == 0) return b.refuse();
-    const exec::MemorySpace space = take_space(opcode);
+    const ptx::Operand& address = b.operand(stores ? 0 : 1);
+    const exec::MemorySpace space = take_space(b, address);
     const bool parameter = space == exec::MemorySpace::parameter;
     const u32 vector = take_vector(opcode);
     const bool is_volatile = b.instruction().reading->has("volatile");
     MemoryOrder order = take_order(opcode);
     opcode.ignore({"weak", "nc"});
-    const ptx::Operand& address = b.operand(stores ? 0 : 1);
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
     if (transfer.data.size() != vector) return b.refuse("with a vector of the wrong length");
@@ -210,9 +210,7 @@ void load_or_store(Builder& b, bool stores) {
     for (u32 first = 0; first < vector; first += count)
         emit_transfer(b, exec::operation_of(access), transfer, from, first, count, order);
     if (ordered && !stores) b.emit(Operation::fence, {});
-    if (!counts) return;
-    emit_complete_bytes(b, b.operand(2), space == exec::MemorySpace::shared,
-                        transfer.bytes * vector);
+    if (counts) emit_complete_bytes(b, b.operand(2), transfer.bytes * vector);
 }
 
 void load(Builder& b) {

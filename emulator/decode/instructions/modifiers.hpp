@@ -53,15 +53,6 @@ inline u32 take_vector(Opcode& opcode) noexcept {
     return opcode.take("v8") ? 8 : 1;
 }
 
-/// Takes the state space; generic if none is given.
-inline exec::MemorySpace take_space(Opcode& opcode) noexcept {
-    using exec::MemorySpace;
-    if (opcode.take("global") || opcode.take("const")) return MemorySpace::global;
-    if (opcode.take_prefix("shared")) return MemorySpace::shared;
-    if (opcode.take("local")) return MemorySpace::local;
-    return opcode.take_prefix("param") ? MemorySpace::parameter : MemorySpace::generic;
-}
-
 /// Scopes have no effect: every fence covers all threads.
 inline void ignore_scope(Opcode& opcode) noexcept {
     opcode.ignore({"cta", "cluster", "gpu", "sys"});

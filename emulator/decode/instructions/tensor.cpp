@@ -122,7 +122,8 @@ void move_matrices(Builder& b, bool stores) {
     flags.of_6_bits = opcode.take("b6x16_p32");
     flags.of_4_bits = opcode.take("b4x16_p64");
     opcode.take("b8x16");
-    const bool shared = opcode.take_prefix("shared");
+    const ptx::Operand& place = b.operand(stores ? 0 : 1);
+    const bool shared = take_space(b, place) == exec::MemorySpace::shared;
     const auto list = b.list(b.operand(stores ? 1 : 0));
     if (list.size() != (wide ? 2 * count : count))
         return b.refuse("with a list of the wrong length");
@@ -132,7 +133,7 @@ void move_matrices(Builder& b, bool stores) {
         if (list[k].kind == ptx::OperandKind::sink) continue;
         slots[k] = stores ? b.source(list[k], 'w') : b.destination(list[k], 'w').slot;
     }
-    const LaneAddresses address = lane_addresses(b, b.operand(stores ? 0 : 1), shared);
+    const LaneAddresses address = lane_addresses(b, place, shared);
     const Slot members = all_lanes_slot(b);
     if (b.refused()) return;
     const Operation of_bytes =

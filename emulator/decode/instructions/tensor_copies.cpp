@@ -122,7 +122,7 @@ void replace_field(Builder& b) {
     const bool wide = opcode.take_last() == "b64";
     const auto* const field = opcode.take_row(fields);
     if (field == nullptr) return b.refuse();
-    const exec::MemorySpace space = take_space(opcode);
+    const exec::MemorySpace space = take_space(b, b.operand(0));
     const LaneAddresses address =
         lane_addresses(b, b.operand(0), space == exec::MemorySpace::shared);
     const bool ordered = b.operand_count() == 3;

@@ -165,8 +165,8 @@ void commit(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"mbarrier::arrive::one", "b64"});
     take_blocks(opcode);
-    const bool shared = opcode.take("shared::cluster");
     const ptx::Operand& barrier = b.operand(0);
+    const bool shared = take_space(b, barrier) == exec::MemorySpace::shared;
     if (opcode.take("multicast::cluster")) {
         const Slot address = whole_addresses(b, barrier);
         const Slot blocks = b.source(b.operand(1), 'h');

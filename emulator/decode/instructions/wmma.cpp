@@ -18,7 +18,7 @@ u32 depth_of(const MatrixSizes& sizes, Element element) {
 
 void move_fragment(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
-    opcode.ignore({"load", "store", "sync", "aligned", "row", "global", "d"});
+    opcode.ignore({"load", "store", "sync", "aligned", "row", "d"});
     const auto element = element_named(opcode.take_last());
     const auto sizes = take_sizes(opcode);
     if (!element || !sizes) return b.refuse();
@@ -28,14 +28,14 @@ void move_fragment(Builder& b, bool stores) {
     opcode.take("c");
     exec::FragmentMove& move = b.kernel().fragment_moves.emplace_back();
     move.by_columns = opcode.take("col");
-    const bool shared = opcode.take_prefix("shared");
+    const ptx::Operand& list = b.operand(stores ? 1 : 0);
+    const ptx::Operand& place = b.operand(stores ? 0 : 1);
+    const bool shared = take_space(b, place) == exec::MemorySpace::shared;
     auto fragment = wmma_fragment(*element, side, sizes->m, sizes->n, depth_of(*sizes, *element));
     if (!fragment) return b.refuse();
     move.fragment = *std::move(fragment);
     move.lines = move.by_columns ? move.fragment.columns : move.fragment.rows;
     move.length = move.by_columns ? move.fragment.rows : move.fragment.columns;
-    const ptx::Operand& list = b.operand(stores ? 1 : 0);
-    const ptx::Operand& place = b.operand(stores ? 0 : 1);
     if (!fill_fragment(b, list, move.fragment, !stores)) return;
     const LaneAddresses address = lane_addresses(b, place, shared);
     move.offset = address.offset;
