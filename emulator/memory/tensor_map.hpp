@@ -59,9 +59,13 @@ struct TensorMap {
     std::array<std::uint32_t, most_tensor_axes> last_coordinate{};  ///< The extents minus one.
     std::array<std::uint16_t, most_tensor_axes> box{};
     std::array<std::uint8_t, most_tensor_axes> steps{};  ///< Between the elements to copy.
-    std::array<std::int8_t, 3> unused_corner{};
+    std::uint8_t atomicity = 0;  ///< What a kernel has set, for a swizzle of 128 bytes.
+    std::array<std::int8_t, 2> unused_corner{};
     std::array<std::int16_t, 3> lower{}, upper{};  ///< The corners of the pixels, from axis 1 on.
-    std::array<std::uint16_t, 3> unused_end{};
+    std::uint16_t unused_end = 0;
+    /// The fields without a default that a kernel hasn't set yet in a map that it makes: bit
+    /// 5 * field + ordinal, for the first fields of tensormap.replace.
+    std::uint32_t missing = 0;
 };
 static_assert(sizeof(TensorMap) <= 128 && std::has_unique_object_representations_v<TensorMap>);
 

@@ -1,15 +1,43 @@
 // Changes of tensor maps by kernels.
+#include "emulator/exec/ops/tensor/map.hpp"
+
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/atomic.hpp"
 #include "emulator/isa/tensor_copy.hpp"
 #include "emulator/memory/shared_bytes.hpp"
-#include "emulator/memory/tensor_map.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace lode::emulator::exec {
 
 namespace {
+
+/// The fields without a default; the numbers are those of TensorField.
+constexpr std::string_view required[] = {"global_address", "rank",          "box_dim",
+                                         "global_dim",     "global_stride", "element_stride"};
+
+/// The bit of a field in TensorMap::missing; 0 for one that has a default.
+constexpr u32 missing_bit(TensorField field, u32 ordinal) noexcept {
+    const auto number = static_cast<u32>(field);
+    return number < std::size(required) ? 1u << (number * most_tensor_axes + ordinal) : 0;
+}
+
+/// The map that a kernel begins in zeros.
+TensorMap begun_map() noexcept {
+    return TensorMap{.missing = missing_bit(TensorField::element_stride, most_tensor_axes) - 1};
+}
+
+/// Sets the swizzle, of which 128 bytes have an atomicity of 16 bytes, 32, 32 with an exchange of
+/// 8, or 64.
+void set_swizzle(TensorMap& map, TensorSwizzle mode, u32 atomicity) noexcept {
+    map.atomicity = static_cast<u8>(atomicity);
+    const bool is_widest = mode == TensorSwizzle::bytes_128;
+    map.swizzle = static_cast<TensorSwizzle>(static_cast<u32>(mode) + (is_widest ? atomicity : 0));
+}
 
 /// Sets a field; false if the value isn't one of the field's.
 bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
@@ -39,17 +67,17 @@ bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
         case TensorField::interleave_layout:
             map.interleave = static_cast<TensorInterleave>(value);
             return value <= 2;
-        case TensorField::swizzle_mode:
-            map.swizzle = static_cast<TensorSwizzle>(value);
-            return value <= 3;
-        case TensorField::swizzle_atomicity: {
-            // 16 bytes, 32, 32 with an exchange of 8, 64; only 128-byte swizzles have others.
-            constexpr auto widest = static_cast<u8>(TensorSwizzle::bytes_128);
-            if (value != 0 && map.swizzle < TensorSwizzle::bytes_128) return false;
-            if (map.swizzle >= TensorSwizzle::bytes_128)
-                map.swizzle = static_cast<TensorSwizzle>(widest + value);
-            return value <= 3;
+        case TensorField::swizzle_mode: {
+            constexpr auto widest = static_cast<u32>(TensorSwizzle::bytes_128);
+            const auto now = static_cast<u32>(map.swizzle);
+            set_swizzle(map, static_cast<TensorSwizzle>(value),
+                        now > widest ? now - widest : map.atomicity);
+            return value <= widest;
         }
+        case TensorField::swizzle_atomicity:
+            set_swizzle(map, std::min(map.swizzle, TensorSwizzle::bytes_128),
+                        static_cast<u32>(value));
+            return value <= 3;
         case TensorField::fill_mode:
             map.fill_nan = static_cast<u8>(value);
             return value <= 1;
@@ -58,6 +86,21 @@ bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
 }
 
 }  // namespace
+
+std::string unset_field(const TensorMap& map) {
+    for (u32 field = 0; field < std::size(required); ++field) {
+        const bool is_single = field <= static_cast<u32>(TensorField::rank);
+        const bool is_between = field == static_cast<u32>(TensorField::global_stride);
+        const u32 count = is_single ? 1 : is_between ? map.axes - 1u : map.axes;
+        for (u32 ordinal = 0; ordinal < count; ++ordinal) {
+            if ((map.missing & missing_bit(static_cast<TensorField>(field), ordinal)) == 0)
+                continue;
+            if (is_single) return std::string(required[field]);
+            return fmt::format("{} {}", required[field], ordinal);
+        }
+    }
+    return {};
+}
 
 const Op* replace_tensor_field(WarpContext& c, const Op* op) {
     const Window window = op->addressing.window;
@@ -78,15 +121,19 @@ const Op* replace_tensor_field(WarpContext& c, const Op* op) {
             copy_shared_bytes(bytes + std::size_t{k} * 64, halves[k], 64);
         TensorMap map;
         std::memcpy(&map, bytes, sizeof map);
-        if (map.magic != TensorMap::magic_number)
-            return raise(c, op, i, Fault::illegal_instruction,
-                         "replaces a field where there is no tensor map");
+        if (map.magic != TensorMap::magic_number) {
+            if (std::ranges::any_of(bytes, [](u8 byte) { return byte != 0; }))
+                return raise(c, op, i, Fault::illegal_instruction,
+                             "replaces a field where there is neither a tensor map nor zeros");
+            map = begun_map();
+        }
         if (!set_field(map, field, ordinal, values[i])) {
             return raise(c, op, i, Fault::illegal_instruction,
                          fmt::format("replaces a field of a tensor map by {}, which it can't "
                                      "have",
                                      values[i]));
         }
+        map.missing &= ~missing_bit(field, ordinal);
         std::memcpy(bytes, &map, sizeof map);
         for (u32 k = 0; k < 2; ++k)
             copy_shared_bytes(halves[k], bytes + std::size_t{k} * 64, 64);

@@ -1,6 +1,7 @@
 // Tensor copies, as PTX describes them: a box of a tensor is dense in shared memory; elements
 // outside of the tensor are filled when loaded and skipped when stored.
 #include "emulator/exec/ops/memory/bulk.hpp"
+#include "emulator/exec/ops/tensor/map.hpp"
 #include "emulator/exec/ops/tensor/pixels.hpp"
 #include "emulator/exec/ops/tensor/swizzle.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -52,11 +53,17 @@ std::optional<TensorMap> read_map(WarpContext& c, const Op* op, u32 lane, u64 ad
     }
     TensorMap map;
     std::memcpy(&map, bytes, sizeof map);
-    if (map.magic == TensorMap::magic_number && map.axes >= 1 && map.axes <= most_tensor_axes)
-        return map;
+    if (map.magic != TensorMap::magic_number || map.axes > most_tensor_axes) {
+        wrong_map(c, op, lane,
+                  fmt::format("uses a tensor map at 0x{:x}, where nothing has made one", address));
+        return std::nullopt;
+    }
+    const std::string unset = unset_field(map);
+    if (unset.empty()) return map;
     wrong_map(c, op, lane,
-              fmt::format("uses a tensor map at 0x{:x}, where cuTensorMapEncode… has made none",
-                          address));
+              fmt::format("uses a tensor map whose {} isn't set\nmap: at 0x{:x}, made by "
+                          "tensormap.replace in memory of zeros",
+                          unset, address));
     return std::nullopt;
 }
 
@@ -353,6 +360,8 @@ std::string mismatch(const TensorMap& map, TensorCopyFlags flags) {
                "im2col";
     if (map.interleave != TensorInterleave::none && (map.axes < 3 || !is_tile))
         return "of interleaved elements, which the software device copies only as tiles";
+    if (map.atomicity != 0 && map.swizzle < TensorSwizzle::bytes_128)
+        return "with a swizzle atomicity, which only a swizzle of 128 bytes has";
     if (map.axes != flags.axes)
         return fmt::format("of {} dimensions in an instruction for {}", map.axes, u32{flags.axes});
     if (mode != map.mode)
