@@ -69,7 +69,7 @@ std::vector<bool> only_stored(const FlowGraph& graph) {
         each_register(function, operand, [&](u32 reg) { uses[reg] |= use; });
     };
     for (const ptx::RegisterParameter& one : function.register_parameters)
-        uses[one.first] = used;
+        uses[one.reg] = used;
     for (const ptx::Instruction& one : function.instructions) {
         if (is_copy(function, one)) continue;
         const auto operands = function.operands_of(one);

@@ -27,7 +27,7 @@ FlowGraph::FlowGraph(const ptx::Function& function)
       is_label_(function.instructions.size() + 1),
       in_loop_(function.instructions.size()) {
     for (const ptx::RegisterParameter& one : function.register_parameters)
-        is_parameter_[one.first] = true;
+        is_parameter_[one.reg] = true;
     const Pairs jumps = find_jumps();
     for (const auto& [from, to] : jumps)
         is_label_[to] = true;

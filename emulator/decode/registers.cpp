@@ -187,7 +187,7 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
             ranges[originals[k]].include(keep[k] ? everywhere : ranges[k]);
     }
     for (const ptx::RegisterParameter& one : function.register_parameters)
-        ranges[one.first] = everywhere;
+        ranges[one.reg] = everywhere;
     for (u32 k = 0; k < count; ++k)
         if (originals[k] != k) slots[k] = no_slot;
     place_registers(function, ranges, b.frame(), unplaced, slots);

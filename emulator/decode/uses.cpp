@@ -16,7 +16,7 @@ public:
 
     std::vector<u8> run() {
         for (const ptx::RegisterParameter& one : function_.register_parameters)
-            put(one.first, use_any | use_decides);
+            put(one.reg, use_any | use_decides);
         while (const auto at = worklist_.next())
             take(*at);
         return std::move(uses_);

@@ -83,7 +83,7 @@ void check_tree(const ptx::Module& module, std::string_view text) {
         }
         for (const ptx::RegisterParameter& one : function.register_parameters) {
             require(one.variable < function.variables.size());
-            require(one.first < function.registers.size());
+            require(one.reg < function.registers.size());
         }
         for (const ptx::Operand& operand : function.operands)
             check_operand(function, operand, module, text);

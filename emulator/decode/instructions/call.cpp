@@ -8,16 +8,25 @@ namespace {
 
 using ptx::OperandKind;
 
-/// A call's result that is a register: the operand, and the row that holds the value.
+/// Copies between a register and its place in the rows of an argument or result.
+void copy_row(Builder& b, Operation operation, Slot value, u32 bytes, Slot rows, u32 offset) {
+    const Slot row = rows + offset / 4 * row_bytes;
+    b.emit(operation, {value, row}).flags =
+        exec::RowFlags{static_cast<u8>(bytes), static_cast<u8>(offset % 4)};
+}
+
+/// A call's result that is a register: the operand, the rows that hold the value, and where.
 struct RegisterResult {
     const ptx::Operand* to;
-    Slot row;
+    Slot rows;
+    u32 offset;
 };
 
 // Passes a register or a number in rows of its own. As in ptxas, a real number is passed as its
 // written bits, truncated or zero-extended; only for an .f32 parameter is a decimal number
 // converted to float.
-void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, Slot row) {
+void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, Slot rows,
+                u32 offset) {
     Slot value = no_slot;
     if (item.kind == OperandKind::reg || item.kind == OperandKind::integer ||
         (item.kind == OperandKind::real64 && is_real && bytes == 4)) {
@@ -27,11 +36,11 @@ void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, S
     } else {
         b.refuse("with this kind of argument");
     }
-    if (b.refused()) return;
-    b.emit(Operation::store_row, {value, row}).flags = exec::RowFlags{static_cast<u8>(bytes)};
+    if (!b.refused()) copy_row(b, Operation::store_row, value, bytes, rows, offset);
 }
 
-/// The size of an argument or result that isn't a variable. Refuses it if the size is unknown.
+/// The size of an argument or result that isn't a variable, or of an element of its vector. Refuses
+/// it if the size is unknown.
 u32 value_bytes(Builder& b, const ptx::Operand& item, const ptx::Variable* formal) {
     u64 bytes = formal != nullptr ? formal->bytes : 0;
     if (item.kind == OperandKind::reg) bytes = b.function().registers[item.index].bytes;
@@ -52,11 +61,14 @@ std::vector<ParameterRows> pass_arguments(Builder& b, const ptx::Operand& argume
             continue;
         }
         const ptx::Variable* const formal = k < formals.size() ? &formals[k] : nullptr;
-        const u32 bytes = value_bytes(b, item, formal);
+        const auto parts = b.list(item);
+        const u32 bytes = value_bytes(b, parts.front(), formal);
         if (b.refused()) break;
-        rows.push_back(b.frame().allocate_rows(bytes));
+        const auto count = static_cast<u32>(parts.size());
+        rows.push_back(b.frame().allocate_rows(count * bytes));
         const bool is_real = formal != nullptr && formal->type.kind == ptx::Class::real;
-        pass_value(b, item, bytes, is_real, rows.back().offset);
+        for (u32 part = 0; part < count; ++part)
+            pass_value(b, parts[part], bytes, is_real, rows.back().offset, part * bytes);
     }
     return rows;
 }
@@ -72,13 +84,17 @@ std::vector<ParameterRows> result_rows(Builder& b, const ptx::Operand& returns,
             rows.push_back(b.frame().rows(item.index));
             continue;
         }
-        const u32 bytes = value_bytes(b, item, k < formals.size() ? &formals[k] : nullptr);
+        const auto parts = b.list(item);
+        const u32 bytes = value_bytes(b, parts.front(), k < formals.size() ? &formals[k] : nullptr);
         if (b.refused()) break;
-        rows.push_back(b.frame().allocate_rows(bytes));
-        if (item.kind == OperandKind::reg) {
-            results.push_back({&item, rows.back().offset});
-        } else if (item.kind != OperandKind::sink) {
-            b.refuse("with this kind of result");
+        const auto count = static_cast<u32>(parts.size());
+        rows.push_back(b.frame().allocate_rows(count * bytes));
+        for (u32 part = 0; part < count; ++part) {
+            if (parts[part].kind == OperandKind::reg) {
+                results.push_back({&parts[part], rows.back().offset, part * bytes});
+            } else if (parts[part].kind != OperandKind::sink) {
+                b.refuse("with this kind of result");
+            }
         }
     }
     return rows;
@@ -157,19 +173,23 @@ void call(Builder& b) {
         const char letter = b.frame().letter_of(result.to->index);
         const Destination to = b.destination(*result.to, letter);
         if (b.refused()) return;
-        b.emit(Operation::load_row, {to.slot, result.row}).flags =
-            exec::RowFlags{static_cast<u8>(bytes_of_letter(letter))};
+        copy_row(b, Operation::load_row, to.slot, bytes_of_letter(letter), result.rows,
+                 result.offset);
         b.write_back(to);
     }
 }
 
 constexpr OpcodeDecoder call_decoders[] = {{"call", call}};
 
-/// False if the function was refused.
-bool check_register_parameter(Builder& b, const ptx::Register& each) {
-    if (each.lanes <= 1 && each.bytes != 0) return true;
-    b.refuse_function("a vector or predicate parameter in .reg space");
-    return false;
+/// Copies between the registers of parameters, or of results, and their rows.
+void copy_register_parameters(Builder& b, Operation operation, bool results) {
+    for (const ptx::RegisterParameter& one : b.function().register_parameters) {
+        const u32 bytes = b.function().registers[one.reg].bytes;
+        if (bytes == 0) return b.refuse_function("a predicate parameter in .reg space");
+        if (one.is_result != results) continue;
+        copy_row(b, operation, b.frame().reg(one.reg), bytes, b.frame().rows(one.variable).offset,
+                 one.offset);
+    }
 }
 
 }  // namespace
@@ -179,25 +199,11 @@ OpcodeDecoders call_opcodes() noexcept {
 }
 
 void load_register_parameters(Builder& b) {
-    for (const ptx::RegisterParameter& one : b.function().register_parameters) {
-        const ptx::Register& each = b.function().registers[one.first];
-        if (!check_register_parameter(b, each)) return;
-        if (one.is_result) continue;
-        const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(Operation::load_row, {b.frame().reg(one.first), row}).flags =
-            exec::RowFlags{each.bytes};
-    }
+    copy_register_parameters(b, Operation::load_row, false);
 }
 
 void store_register_results(Builder& b) {
-    for (const ptx::RegisterParameter& one : b.function().register_parameters) {
-        const ptx::Register& each = b.function().registers[one.first];
-        if (!check_register_parameter(b, each)) return;
-        if (!one.is_result) continue;
-        const Slot row = b.frame().rows(one.variable).offset;
-        b.emit(Operation::store_row, {b.frame().reg(one.first), row}).flags =
-            exec::RowFlags{each.bytes};
-    }
+    copy_register_parameters(b, Operation::store_row, true);
 }
 
 }  // namespace lode::emulator::decode

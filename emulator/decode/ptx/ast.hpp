@@ -175,10 +175,11 @@ struct Table {
     std::vector<std::string_view> functions;    ///< For .calltargets
 };
 
-/// A parameter or result in .reg space.
+/// A register of a parameter or result in .reg space.
 struct RegisterParameter {
     std::uint32_t variable = 0;  ///< Its variable in the call: index into Function::variables.
-    std::uint32_t first = 0;     ///< The register that the body uses.
+    std::uint32_t offset = 0;    ///< In that variable, in bytes; above 0 in a vector.
+    std::uint32_t reg = 0;       ///< The register that the body uses.
     bool is_result = false;
 };
 

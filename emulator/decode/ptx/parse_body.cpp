@@ -27,8 +27,11 @@ void Parser::declare_parameters(Function& function) {
                 declare(parameter);
                 continue;
             }
-            function.register_parameters.push_back(
-                {variable, static_cast<std::uint32_t>(function.registers.size()), are_results});
+            const auto first = static_cast<std::uint32_t>(function.registers.size());
+            for (std::uint32_t k = 0; k < parameter.lanes; ++k) {
+                function.register_parameters.push_back(
+                    {variable, k * parameter.type.bytes, first + k, are_results});
+            }
             declare_register(parameter, 0, false);
             function.variables.push_back(parameter);
             function.variables.back().space = Space::param;

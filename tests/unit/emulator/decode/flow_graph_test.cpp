@@ -145,7 +145,7 @@ TEST_CASE("flow graph: products read their sums, parameters have a writer elsewh
     const FlowGraph of_called(called);
     CHECK(called.register_parameters.size() == 2);
     for (const ptx::RegisterParameter& one : called.register_parameters)
-        CHECK_FALSE(of_called.only_writer(one.first));
+        CHECK_FALSE(of_called.only_writer(one.reg));
 }
 
 TEST_CASE("worklist: all in order, and again what a change concerns") {

@@ -52,6 +52,30 @@ Comparisons register_calls() {
         "call (_, %r3), both, (%r4);\n", [](u32 x, u32) { return x * 2; },
         ".func (.reg .u32 d, .reg .u32 e) both(.reg .u32 a)\n"
         "{ add.u32 d, a, 1; shl.b32 e, a, 1; ret; }\n"));
+    // Vectors, whole registers of which are passed.
+    const std::string turned =
+        ".func (.reg .v2 .u32 d) turned(.reg .v2 .u32 a, .reg .u32 b)\n"
+        "{ add.u32 d.x, a.y, b; mov.u32 d.y, a.x; ret; }\n";
+    all.push_back(scene(
+        "{ .reg .v2 .u32 v, w; mov.u32 v.x, %r4; mov.u32 v.y, %i;\n"
+        "call (w), turned, (v, 7); mad.lo.u32 %r3, w.x, 3, w.y; }\n",
+        [](u32 x, u32 i) { return (i + 7) * 3 + x; }, turned));
+    all.push_back(scene(
+        "{ .reg .v2 .u32 v, w; .reg .b64 f; mov.u32 v.x, %r4; mov.u32 v.y, %i;\n"
+        "SHAPE: .callprototype (.reg .v2 .u32 _) _ (.reg .v2 .u32 _, .reg .u32 _);\n"
+        "mov.u64 f, turned; call (w), f, (v, 7), SHAPE;\n"
+        "call (_), f, (v, 7), SHAPE; mad.lo.u32 %r3, w.x, 3, w.y; }\n",
+        [](u32 x, u32 i) { return (i + 7) * 3 + x; }, turned));
+    all.push_back(scene(
+        "{ .reg .v4 .f32 v; .reg .v2 .b64 w; .reg .u32 t;\n"
+        "mov.b32 v.x, %r4; mov.b32 v.y, %i; mov.b32 v.z, 5; mov.b32 v.w, 9;\n"
+        "call (w), paired, (v); cvt.u32.u64 %r3, w.x; shr.u64 w.x, w.x, 32;\n"
+        "cvt.u32.u64 t, w.x; mad.lo.u32 %r3, t, 3, %r3; cvt.u32.u64 t, w.y;\n"
+        "mad.lo.u32 %r3, t, 5, %r3; shr.u64 w.y, w.y, 32; cvt.u32.u64 t, w.y;\n"
+        "mad.lo.u32 %r3, t, 7, %r3; }\n",
+        [](u32 x, u32 i) { return x + i * 3 + 25 + 63; },
+        ".func (.reg .v2 .b64 d) paired(.reg .v4 .f32 a)\n"
+        "{ mov.b64 d.x, {a.x, a.y}; mov.b64 d.y, {a.z, a.w}; ret; }\n"));
     // A parameter belongs to the function, which may write it.
     all.push_back(scene(
         "call (%r3), sum, (%i);\n", [](u32, u32 i) { return i * (i + 1) / 2; },
