@@ -27,9 +27,10 @@ void Frame::align(u32 alignment) noexcept {
 }
 
 ParameterRows Frame::allocate_rows(u32 bytes) noexcept {
-    const u32 count = (bytes + 3) / 4;
+    ParameterRows made{.bytes = bytes};
     align(row_bytes);
-    return {allocate(count * row_bytes), count};
+    made.offset = allocate(made.rows() * row_bytes);
+    return made;
 }
 
 char Frame::letter_of(u32 index) const noexcept {
@@ -40,7 +41,7 @@ char Frame::letter_of(u32 index) const noexcept {
 ParameterRows Frame::rows(u32 variable) {
     const auto bytes = static_cast<u32>(function_.variables[variable].bytes);
     if (rows_[variable] == nowhere) rows_[variable] = allocate_rows(bytes).offset;
-    return {rows_[variable], (bytes + 3) / 4};
+    return {rows_[variable], bytes};
 }
 
 std::optional<u32> Frame::entry_offset(u32 variable) const noexcept {

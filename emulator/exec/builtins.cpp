@@ -22,7 +22,7 @@ T argument(const WarpContext& c, const CallSite& site, std::size_t index, u32 la
     if (index >= site.arguments.size()) return value;
     const ParameterRows rows = site.arguments[index];
     u8 bytes[sizeof(T)] = {};
-    for (u32 w = 0; w < std::min<u32>(rows.rows, (sizeof(T) + 3) / 4); ++w) {
+    for (u32 w = 0; w < std::min<u32>(rows.rows(), (sizeof(T) + 3) / 4); ++w) {
         std::memcpy(bytes + w * 4, c.frame->registers + (rows.offset + w * 128 + lane * 4), 4);
     }
     std::memcpy(&value, bytes, sizeof value);
@@ -35,7 +35,7 @@ void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
     const ParameterRows rows = site.returns[0];
     u8 bytes[sizeof(T)];
     std::memcpy(bytes, &value, sizeof value);
-    for (u32 w = 0; w < std::min<u32>(rows.rows, sizeof(T) / 4); ++w) {
+    for (u32 w = 0; w < std::min<u32>(rows.rows(), sizeof(T) / 4); ++w) {
         std::memcpy(c.frame->registers + (rows.offset + w * 128 + lane * 4), bytes + w * 4, 4);
     }
 }

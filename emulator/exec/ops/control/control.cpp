@@ -12,6 +12,8 @@
 #include "emulator/isa/cluster.hpp"
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -65,7 +67,7 @@ const Op* return_from(WarpContext& c, const Op* op) {
     for (std::size_t k = 0; k < count; ++k) {
         const ParameterRows from = frame->code->returns[k];
         const ParameterRows to = site.returns[k];
-        for (u32 row = 0; row < std::min(from.rows, to.rows); ++row) {
+        for (u32 row = 0; row < std::min(from.rows(), to.rows()); ++row) {
             const auto* source_row =
                 reinterpret_cast<const u32*>(frame->registers + (from.offset + row * 128));
             auto* row_to =
@@ -109,7 +111,7 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
         const ParameterRows from = site.arguments[k];
         const ParameterRows to = code.parameters[k];
         std::memcpy(frame->registers + to.offset, c.frame->registers + from.offset,
-                    std::min(from.rows, to.rows) * std::size_t{128});
+                    std::min(from.rows(), to.rows()) * std::size_t{128});
     }
     grow_local(c, top);
     if (c.init && code.local_bytes != 0)
@@ -118,6 +120,35 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
     // Lanes that don't take part are in a shallower frame, which runs later.
     c.stop = leave();
     return code.ops.data();
+}
+
+bool same_sizes(std::span<const ParameterRows> a, std::span<const ParameterRows> b) noexcept {
+    return std::ranges::equal(a, b, [](const ParameterRows& one, const ParameterRows& other) {
+        return one.bytes == other.bytes || one.bytes == 0 || other.bytes == 0;
+    });
+}
+
+/// "2 parameters (4 and 8 bytes)"
+std::string sizes_text(std::span<const ParameterRows> all, std::string_view what) {
+    if (all.empty()) return fmt::format("no {}", what);
+    std::string sizes = fmt::format("{}", all[0].bytes);
+    for (std::size_t k = 1; k < all.size(); ++k)
+        sizes += fmt::format("{}{}", k + 1 == all.size() ? " and " : ", ", all[k].bytes);
+    return fmt::format("{} {}{} ({} bytes)", all.size(), what, all.size() == 1 ? "" : "s", sizes);
+}
+
+/// A call through a pointer whose prototype has other sizes than the function.
+const Op* wrong_prototype(WarpContext& c, const Op* op, u32 lane, const CallSite& site,
+                          const Code& code) {
+    const auto text = [](std::span<const ParameterRows> parameters,
+                         std::span<const ParameterRows> results) {
+        return sizes_text(parameters, "parameter") + ", " + sizes_text(results, "result");
+    };
+    return raise(c, op, lane, Fault::launch_failed,
+                 fmt::format("calls {} by a pointer to another kind of function\ncall: {}\n"
+                             "function: {}",
+                             brief_name(code.function->name), text(site.arguments, site.returns),
+                             text(code.parameters, code.returns)));
 }
 
 }  // namespace
@@ -140,9 +171,12 @@ const Op* call_indirect(WarpContext& c, const Op* op) {
             c, op, first, Fault::invalid_pc,
             fmt::format("calls an address that isn't a function's\naddress: 0x{:x}", target));
     }
+    const Code& code = *found->second;
+    if (!same_sizes(site.arguments, code.parameters) || !same_sizes(site.returns, code.returns))
+        return wrong_prototype(c, op, first, site, code);
     if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
-    return call_into(c, op, site, *found->second);
+    return call_into(c, op, site, code);
 }
 
 const Op* call_builtin(WarpContext& c, const Op* op) {

@@ -227,6 +227,40 @@ TEST_CASE("check: endless recursion is a stack fault, and traps and asserts have
     CHECK(rig.run(*fine, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
 }
 
+TEST_CASE("check: a call by a pointer to another kind of function names both kinds") {
+    constexpr std::string_view functions =
+        ".func (.param .b32 d) sum(.param .b32 a, .param .b64 b)\n"
+        "{ .reg .b32 x; ld.param.b32 x, [a]; st.param.b32 [d], x; ret; }\n";
+    const auto report = [&](std::string_view prototype, std::string_view call) {
+        Rig rig;
+        const auto module = rig.load(ptx_kernel(".param .u64 out",
+                                                "SHAPE: .callprototype " + std::string(prototype) +
+                                                    ";\nmov.u64 %rd1, sum;\n" + std::string(call) +
+                                                    ", SHAPE;\nld.param.u64 %rd2, [out];\n"
+                                                    "st.global.b32 [%rd2], %r1;\n",
+                                                functions));
+        return rig.run(*module, "k", {1}, {1}, rig.put(std::vector<std::uint32_t>(1))).report;
+    };
+    const auto wrong = [](std::string_view call) {
+        return "k calls sum by a pointer to another kind of function\n  call: " +
+               std::string(call) + "\n  function: 2 parameters (4 and 8 bytes), 1 result (4 bytes)";
+    };
+    const auto says = [](const std::string& text, const std::string& part) {
+        CHECK_MESSAGE(text.find(part) != text.npos, text);
+    };
+    CHECK(report("(.param .b32 _) _ (.param .b32 _, .param .b64 _)",
+                 "call (%r1), %rd1, (%r2, %rd3)") == "");
+    says(report("(.param .b32 _) _ (.param .b32 _)", "call (%r1), %rd1, (%r2)"),
+         wrong("1 parameter (4 bytes), 1 result (4 bytes)"));
+    says(report("(.param .b32 _) _ (.param .b32 _, .param .b32 _)", "call (%r1), %rd1, (%r2, %r3)"),
+         wrong("2 parameters (4 and 4 bytes), 1 result (4 bytes)"));
+    says(report("_ (.param .b32 _, .param .b64 _)", "call %rd1, (%r2, %rd3)"),
+         wrong("2 parameters (4 and 8 bytes), no result"));
+    says(report("(.param .b64 _) _ (.param .b32 _, .param .b64 _)",
+                "call (%rd4), %rd1, (%r2, %rd3)"),
+         wrong("2 parameters (4 and 8 bytes), 1 result (8 bytes)"));
+}
+
 TEST_CASE("check: an unsupported form refuses only its kernel, with name and line") {
     Rig rig;
     const auto module = rig.load(
