@@ -1,6 +1,7 @@
 // Changes of tensor maps by kernels.
 #include "emulator/exec/ops/tensor/map.hpp"
 
+#include "emulator/exec/lanes.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/atomic.hpp"
 #include "emulator/isa/tensor_copy.hpp"
@@ -144,8 +145,10 @@ const Op* replace_tensor_field(WarpContext& c, const Op* op) {
 const Op* copy_tensor_map(WarpContext& c, const Op* op) {
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
-    for (u32 left = c.mask; left != 0; left &= left - 1) {
+    for (u32 left = c.mask; left != 0;) {
+        // The lanes of a warp make one copy together.
         const auto i = static_cast<u32>(std::countr_zero(left));
+        left &= ~lanes_where<u64>([&](u32 k) { return to[k] == to[i] && from[k] == from[i]; });
         for (u32 at = 0; at < 128; at += 64) {
             const u8* const part =
                 lane_pointer(c, op, i, from[i] + at, 64, Window::shared, Access::read);

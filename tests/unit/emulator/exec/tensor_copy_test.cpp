@@ -201,6 +201,32 @@ TEST_CASE("tensor copies: a kernel makes a map in zeros, field by field") {
                "replaces a field where there is neither a tensor map nor zeros"));
 }
 
+TEST_CASE("tensor copies: a warp copies the map that it has made once") {
+    TensorRig rig;
+    rig.options.checks = {.memory = true, .race = true, .init = true};
+    std::string found;
+    rig.options.finding = [&](std::string_view text) { found += text; };
+    std::string ptx = ptx_kernel(
+        ".param .u64 map",
+        ".shared .align 128 .b8 draft[128];\nld.param.u64 %rd1, [map];\nmov.u32 %r1, %tid.x;\n"
+        "mov.u32 %r2, draft;\nmad.lo.u32 %r3, %r1, 4, %r2;\nmov.u32 %r4, 0;\n"
+        "st.shared.u32 [%r3], %r4;\nbar.warp.sync 0xffffffff;\nsetp.eq.u32 %p1, %r1, 0;\n"
+        "@%p1 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 2;\n"
+        "bar.warp.sync 0xffffffff;\n"
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+        "[%rd1], [%r2], 128;\n");
+    ptx.replace(ptx.find("sm_90"), 5, "sm_90a");
+    const auto module = rig.load(ptx);
+    const std::uint64_t at = rig.put(std::vector<MapBytes>(1));
+    const auto outcome = rig.run(*module, "k", {1}, {32}, at);
+    CHECK_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(found == "");
+    TensorMap map;
+    const auto bytes = rig.get<MapBytes>(at, 1);
+    std::memcpy(&map, bytes[0].bytes, sizeof map);
+    CHECK(map.axes == 3);
+}
+
 TEST_CASE("tensor copies: the atomicity of a swizzle is set before or after its mode") {
     const auto swizzle_of = [](std::string_view first, std::string_view second) {
         TensorRig rig;
