@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -232,24 +233,27 @@ bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, 
     return misaligned(c, op, lane, bytes, access, "address: " + offset_text(offset, "shared"));
 }
 
+u8* shared_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, const Noted& noted) {
+    const auto [access, bytes] = std::pair(noted.access, noted.bytes);
+    if (c.clustered && address >> rank_shift != 0)
+        return cluster_pointer(c, op, lane, address, noted);
+    if (!shared_fits(c, op, lane, address, bytes, access)) return nullptr;
+    const bool is_atomic = access == Access::atomic || access == Access::exchange;
+    if (c.check_memory && is_atomic && op->r[variable_operand] != no_slot &&
+        !inside(shared_bounds(c, op), address, bytes)) {
+        variable_fault(c, op, lane, address, bytes, access);
+        return nullptr;
+    }
+    if (c.watch) note_lane(c, op, lane, address, true, noted);
+    return c.shared + address;
+}
+
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access) {
     u64 in = static_cast<u64>(window);
     if (window == Window::code) in = address >> window_shift;  // A generic address.
-    if (in == static_cast<u64>(Window::shared)) {
-        const auto at = static_cast<u32>(address);
-        if (c.clustered && at >> rank_shift != 0)
-            return cluster_pointer(c, op, lane, at, bytes, access);
-        if (!shared_fits(c, op, lane, at, bytes, access)) return nullptr;
-        const bool is_atomic = access == Access::atomic || access == Access::exchange;
-        if (c.check_memory && is_atomic && op->r[variable_operand] != no_slot &&
-            !inside(shared_bounds(c, op), at, bytes)) {
-            variable_fault(c, op, lane, at, bytes, access);
-            return nullptr;
-        }
-        if (c.watch) note_lane(c, op, lane, at, true, {access, bytes, nullptr});
-        return c.shared + at;
-    }
+    if (in == static_cast<u64>(Window::shared))
+        return shared_pointer(c, op, lane, static_cast<u32>(address), {access, bytes, nullptr});
     if (in == static_cast<u64>(Window::global)) {
         const Bounds& cached = c.bounds[op->cache];
         const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;

@@ -20,9 +20,11 @@ enum class MarkSpace : u8 { global, shared, local };
 struct Marks {
     WarpContext& c;
     MarkSpace space;
+    const Block* owner = nullptr;  ///< Another block of the cluster whose shared memory it is.
+    u8* shared = c.shared_written;
 
     [[nodiscard]] u8* mark(u32 lane, u64 address) const {
-        if (space == MarkSpace::shared) return c.shared_written + address;
+        if (space == MarkSpace::shared) return shared + address;
         return c.local_written + local_word(static_cast<u32>(address / 4), lane) + address % 4;
     }
     [[nodiscard]] bool written(u32 lane, u64 address) const {
@@ -73,7 +75,15 @@ u64 thing_at(const Marks& marks, u64 address) {
     const std::string part =
         missing == noted.bytes ? std::string() : fmt::format(", {} of them unwritten", missing);
     std::string text;
-    if (marks.space == MarkSpace::shared) {
+    if (marks.owner != nullptr) {
+        const auto offset = static_cast<u32>(address);
+        const Dim3 block = marks.owner->index;
+        text = fmt::format(
+            "{} {} of {} of block ({},{},{}) that nothing has written\naddress: {}{}\ncure: write "
+            "it before, and wait with the cluster's barrier for what other blocks write",
+            verb, size, shared_thing(*c.launch, offset), block.x, block.y, block.z,
+            shared_place(*c.launch, offset), part);
+    } else if (marks.space == MarkSpace::shared) {
         const auto offset = static_cast<u32>(address);
         text = fmt::format(
             "{} {} of {} that the block hasn't written\naddress: {}{}\ncure: write it "
@@ -192,7 +202,7 @@ bool init_run(const Marks& marks, u64 address, u32 bytes, bool writes) {
         return true;
     }
     if (address + bytes > marks.c.shared_bytes) return true;
-    u8* const first = marks.c.shared_written + address;
+    u8* const first = marks.shared + address;
     if (writes) {
         std::fill_n(first, bytes, u8{1});
         return true;
@@ -218,11 +228,11 @@ bool init_shared(const Marks& marks, const u64* addresses, bool writes) {
             return;
         }
         if (writes) {
-            std::memcpy(c.shared_written + at, &whole, sizeof(T));
+            std::memcpy(marks.shared + at, &whole, sizeof(T));
             return;
         }
         T mark;
-        std::memcpy(&mark, c.shared_written + at, sizeof(T));
+        std::memcpy(&mark, marks.shared + at, sizeof(T));
         all = static_cast<T>(all & mark);
     });
     return bad == 0 && all == whole;
@@ -285,6 +295,11 @@ void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
     const Marks marks{c, shared ? MarkSpace::shared : MarkSpace::global};
     if (init_warp(marks, addresses, noted)) return;
     each_lane(c.mask, [&](u32 i) { init_lane(marks, op, i, addresses[i], noted); });
+}
+
+void init_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
+                 const Noted& noted) {
+    init_lane({c, MarkSpace::shared, &owner, owner.written.data()}, op, lane, offset, noted);
 }
 
 void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted) {

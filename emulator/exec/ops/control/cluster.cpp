@@ -4,7 +4,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -76,7 +76,8 @@ Block& owner_of_shared(const WarpContext& c, const u8* at) noexcept {
     return *c.block;
 }
 
-u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access) {
+u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, const Noted& noted) {
+    const auto [access, bytes] = std::pair(noted.access, noted.bytes);
     const u32 number = address >> rank_shift;
     const u32 offset = address & own_offset_mask;
     Cluster& cluster = *c.block->cluster;
@@ -98,9 +99,9 @@ u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 byt
                           other.index.z, offset));
         return nullptr;
     }
-    if (c.race && access != Access::prefetch && &other != c.block)
-        race_remote(c, op, lane, other, offset, {access, bytes, nullptr});
-    if (c.init && access != Access::read) std::memset(other.written.data() + offset, 1, bytes);
+    if (access == Access::prefetch) return other.shared.data() + offset;
+    if (c.race && &other != c.block) race_remote(c, op, lane, other, offset, noted);
+    if (c.init) init_remote(c, op, lane, other, offset, noted);
     return other.shared.data() + offset;
 }
 

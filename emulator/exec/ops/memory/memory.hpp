@@ -36,9 +36,11 @@ void note_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted&
 
 /// Whether an offset in a block's shared memory is inside and aligned; otherwise raises a fault.
 bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access);
-/// The host address of an address in the shared memory of any block of the cluster; nullptr after a
-/// fault.
-u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access);
+/// The host address of an address in shared memory, of the block itself or of any block of the
+/// cluster; nullptr after a fault.
+u8* shared_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, const Noted& noted);
+/// The same for an address with a block's rank.
+u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, const Noted& noted);
 /// Whether a host address is in the block's own shared memory.
 inline bool is_own_shared(const WarpContext& c, const u8* at) noexcept {
     return at >= c.shared && at < c.shared + c.shared_bytes;
@@ -84,6 +86,8 @@ void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offse
                  const Noted& noted);
 /// A load of memory that counts as written: the registers that it copies hold nothing unwritten.
 void init_written(WarpContext& c, const Op* op, u32 parts);
+void init_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
+                 const Noted& noted);
 void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
 void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted);

@@ -235,12 +235,27 @@ template <class Space, u32 bytes>
     return {pattern, first, second};
 }
 
+template <class T, u32 n>
+void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
+    store_lane<OwnBytes>(Values<T, n>(c, op).data, lane, to);
+}
+
+template <class T, u32 n>
+Noted noted_access(const Op* op, Access access) {
+    return {access,
+            sizeof(T) * n,
+            access == Access::write ? &fetch_stored<T, n> : nullptr,
+            n,
+            op->flags.as<AccessFlags>().copies,
+            op->flags.as<AccessFlags>().padding};
+}
+
 /// The host addresses of the lanes in the shared memory of the cluster; false after a fault.
-inline bool cluster_pointers(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
-                             Access access, u8** to) {
+inline bool cluster_pointers(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted,
+                             u8** to) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
-        to[i] = lane_pointer(c, op, i, addresses[i], bytes, Window::shared, access);
+        to[i] = shared_pointer(c, op, i, addresses[i], noted);
         if (to[i] == nullptr) return false;
     }
     return true;
@@ -249,8 +264,7 @@ inline bool cluster_pointers(WarpContext& c, const Op* op, const u32* addresses,
 template <class T, u32 n>
 [[gnu::noinline]] const Op* load_cluster(WarpContext& c, const Op* op, const u32* a) {
     u8* from[lanes];
-    if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
-    if (c.init) init_written(c, op, n);
+    if (!cluster_pointers(c, op, a, noted_access<T, n>(op, Access::read), from)) return leave();
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
     if (!c.race || !op->order.is_strong()) return op + 1;
@@ -262,7 +276,7 @@ template <class T, u32 n>
 template <class T, u32 n>
 [[gnu::noinline]] const Op* store_cluster(WarpContext& c, const Op* op, const u32* a) {
     u8* to[lanes];
-    if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::write, to)) return leave();
+    if (!cluster_pointers(c, op, a, noted_access<T, n>(op, Access::write), to)) return leave();
     const Values<T, n> from(c, op);
     if (c.race && op->order.is_strong()) {
         each_lane(c.mask, [&](u32 i) {
@@ -279,21 +293,6 @@ inline bool leaves_block(const WarpContext& c, const u32* a) {
     for (u32 i = 0; i < lanes; ++i)
         seen |= a[i] & (0 - ((c.mask >> i) & 1));
     return seen >> rank_shift != 0;
-}
-
-template <class T, u32 n>
-void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
-    store_lane<OwnBytes>(Values<T, n>(c, op).data, lane, to);
-}
-
-template <class T, u32 n>
-Noted noted_access(const Op* op, Access access) {
-    return {access,
-            sizeof(T) * n,
-            access == Access::write ? &fetch_stored<T, n> : nullptr,
-            n,
-            op->flags.as<AccessFlags>().copies,
-            op->flags.as<AccessFlags>().padding};
 }
 
 /// What a strong access orders, before and after it takes effect.

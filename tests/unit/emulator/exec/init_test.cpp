@@ -51,6 +51,40 @@ TEST_CASE("init: shared, global and local memory that nobody has written") {
     }
 }
 
+TEST_CASE("init: shared memory of another block of the cluster") {
+    const auto found = [](const std::string& body) {
+        Initialised rig(
+            "#include <cooperative_groups.h>\n"
+            "struct Padded { char c; double d; };\n"
+            "extern \"C\" __global__ void __cluster_dims__(2, 1, 1) k(unsigned* a) {\n"
+            "auto cluster = cooperative_groups::this_cluster();\n"
+            "const unsigned t = threadIdx.x, i = blockIdx.x * 32 + t;\n"
+            "__shared__ unsigned s[64]; __shared__ Padded p[32];\n"
+            "unsigned* const theirs = cluster.map_shared_rank(s, cluster.block_rank() ^ 1);\n"
+            "Padded* const others = cluster.map_shared_rank(p, cluster.block_rank() ^ 1);\n"
+            "(void)theirs; (void)others; (void)i;\n" +
+            body + "\ncluster.sync();\n}\n");
+        return rig.found({2}, {32}, rig.words(64));
+    };
+    const auto says = [](const std::string& text, std::string_view part) {
+        CHECK_MESSAGE(text.find(part) != text.npos, text);
+    };
+    says(found("s[t] = t; cluster.sync(); a[i] = theirs[t + 1];"),
+         "k reads 4 bytes of s of block (0,0,0) that nothing has written\n  address: offset ");
+    says(found("if (t < 31) s[t] = t; cluster.sync(); atomicAdd(&theirs[t], 1u);"),
+         "k updates 4 bytes of s of block (0,0,0) that nothing has written\n");
+    CHECK(found("s[t] = t; cluster.sync(); a[i] = theirs[t] + atomicAdd(&theirs[31 - t], 1u);") ==
+          "");
+    CHECK(found("theirs[t] = t; cluster.sync(); a[i] = s[t];") == "");
+    CHECK(found("theirs[t] = t; a[i] = theirs[t]; atomicExch(&theirs[t + 32], 1u);\n"
+                "a[i] += theirs[t + 32];") == "");
+    // A structure is copied with its padding, from there and to there.
+    CHECK(
+        found("p[t].c = 1; p[t].d = 2; cluster.sync(); const Padded q = others[t];\n"
+              "cluster.sync(); others[t] = q; cluster.sync(); a[i] = p[t].c + (unsigned)p[t].d;") ==
+        "");
+}
+
 TEST_CASE("init: an exchange whose result nothing uses writes only") {
     Initialised rig(
         init_kernel("__shared__ unsigned s;\n"
