@@ -61,9 +61,10 @@ void sleep(Builder& b) {
 // barrier.cluster.arrive and .wait. One worker runs all threads of a cluster, so that its memory is
 // always in order.
 void cluster_barrier(Builder& b) {
-    b.opcode().ignore({"release", "relaxed", "acquire", "wait"});
+    b.opcode().ignore({"release", "acquire", "wait"});
+    const MemoryOrder order{.gpu = true, .release = !b.opcode().take("relaxed")};
     const bool arrives = b.opcode().take("arrive");
-    b.emit(arrives ? Operation::cluster_arrive : Operation::cluster_wait, {});
+    b.emit(arrives ? Operation::cluster_arrive : Operation::cluster_wait, {}).order = order;
 }
 
 // bar.warp.sync

@@ -61,6 +61,7 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes, bool in_clus
     for (WarpOrder& warp : warps) {
         warp.floor = born;
         warp.warp_floor = born;
+        warp.relaxed = 0;
         if (is_fine) warp.fine.reset();
         if (!warp.copies.empty()) warp.copies.clear();
         if (warp.products) warp.products.reset();
@@ -75,6 +76,7 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes, bool in_clus
     if (!mbarriers.empty()) mbarriers.clear();
     each_lane(partial, [this](u32 id) { barriers[id] = nullptr; });
     partial = 0;
+    relaxed_arrivals = nullptr;
 }
 
 FineOrder& BlockOrder::fine(u32 warp) {
@@ -251,7 +253,45 @@ void order_all(Block& block) {
     order.tick();
 }
 
+namespace {
+
+/// The blocks of a cluster, each with its order.
+template <class F>
+void each_block(const Cluster& cluster, F&& f) {
+    for (u32 rank = 0; rank < cluster.count; ++rank)
+        f(*cluster.blocks[rank], *cluster.blocks[rank]->order);
+}
+
+bool has_relaxed_arrival(const Cluster& cluster) {
+    bool found = false;
+    each_block(cluster, [&](const Block&, const BlockOrder& order) {
+        for (const WarpOrder& warp : order.warps)
+            found |= warp.relaxed != 0;
+    });
+    return found;
+}
+
+void order_released(const Cluster& cluster) {
+    ClockRef all;
+    each_block(cluster, [&](const Block& block, BlockOrder& order) {
+        all = joined(all, std::exchange(order.relaxed_arrivals, nullptr));
+        for (u32 w = 0; w < block.warp_count; ++w) {
+            const Warp& warp = *block.warps[w];
+            const u32 released = warp.launched & ~std::exchange(order.warps[w].relaxed, 0);
+            if (released != 0) all = joined(all, view_of(order, warp, released));
+        }
+    });
+    each_block(cluster, [&](const Block& block, BlockOrder& order) {
+        for (u32 w = 0; w < block.warp_count; ++w)
+            each_lane(block.warps[w]->launched, [&](u32 i) { order.learn(w, i, all); });
+        order.tick();
+    });
+}
+
+}  // namespace
+
 void order_cluster(Cluster& cluster) {
+    if (has_relaxed_arrival(cluster)) return order_released(cluster);
     if (cluster.count == 1) return order_all(*cluster.blocks[0]);
     auto made = std::make_shared<Clock>();
     ClockRef all;
@@ -360,6 +400,16 @@ ClockRef released(WarpContext& c, const Op* op, u32 lane, u32 scope) {
 }
 
 }  // namespace
+
+void order_cluster_arrive(WarpContext& c, const Op* op) {
+    if (op->order.release) return;
+    BlockOrder& order = *c.block->order;
+    order.warps[c.warp->index].relaxed |= c.mask;
+    constexpr u32 device = 1;
+    each_lane(c.mask, [&](u32 i) {
+        order.relaxed_arrivals = joined(order.relaxed_arrivals, released(c, op, i, device));
+    });
+}
 
 bool releases_nothing(const WarpContext& c, const Op* op) noexcept {
     const BlockOrder& order = *c.block->order;

@@ -94,6 +94,7 @@ struct ProductOrder {
 struct WarpOrder {
     u32 floor = 0;       ///< All accesses of the block up to this time happened before.
     u32 warp_floor = 0;  ///< Likewise for the warp.
+    u32 relaxed = 0;     ///< Lanes that have arrived at the cluster's barrier without a release.
     std::unique_ptr<FineOrder> fine;
     std::vector<PendingCopy> copies;
     std::unique_ptr<ProductOrder> products;
@@ -122,6 +123,8 @@ struct BlockOrder {
     std::unordered_map<u64, PhaseOrder> mbarriers;
     ClockRef barriers[16];          ///< Arrivals at barriers that not all threads take part in.
     u32 partial = 0;                ///< One bit for each of these barriers.
+    /// What such lanes had made visible by fences.
+    ClockRef relaxed_arrivals;
     bool clustered = false;         ///< Other blocks may access the shared memory.
     std::array<u64, 16> cluster{};  ///< The numbers of the cluster's blocks, by rank.
     u32 proxy_fence = 0;            ///< The time of the last fence.proxy.async of any thread.
@@ -178,7 +181,10 @@ void order_arrive(WarpContext& c, u32 id, bool partial);
 void order_barrier(WarpContext& c, Block& block, u32 id);
 /// All threads of a block know what the others have done.
 void order_all(Block& block);
-/// The barrier of a cluster is complete: all its threads know what all have done.
+/// Lanes of WarpContext::mask arrive at the cluster's barrier.
+void order_cluster_arrive(WarpContext& c, const Op* op);
+/// The barrier of a cluster is complete: all its threads know what all have done, but of those that
+/// arrived without a release only what these have made visible by fences.
 void order_cluster(Cluster& cluster);
 /// Lanes that pass a bar.warp.sync together, with these member masks.
 void order_warp(const Warp& warp, u32 passing, const u32* members);

@@ -1,5 +1,6 @@
 #include "emulator/isa/cluster.hpp"
 
+#include "emulator/exec/checks/race/order.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
@@ -26,6 +27,7 @@ const Op* cluster_arrive(WarpContext& c, const Op* op) {
                               "arrives twice at the cluster's barrier without waiting");
     warp.owes_cluster_barrier |= c.mask;
     warp.at_cluster_barrier |= c.mask;
+    if (c.race) order_cluster_arrive(c, op);
     Cluster& cluster = *c.block->cluster;
     cluster.arrived += static_cast<u32>(std::popcount(c.mask));
     recheck_cluster_barrier(c, cluster);

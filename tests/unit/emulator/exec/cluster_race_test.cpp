@@ -16,28 +16,31 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(unsigned* a, unsigned* b)
     const unsigned t = threadIdx.x, rank = cluster.block_rank(), i = blockIdx.x * 64 + t;
 )";
 
-/// The findings of a body on four blocks of 64 threads, on one worker.
-std::string cluster_findings(const std::string& body, std::uint64_t seed = 0) {
-    Checked rig(cluster_head + body + "\n}\n");
-    rig.options.checks.race = true;
-    rig.options.seed = seed;
-    const auto a = rig.words(256);
-    const auto b = rig.words(256, 1);
-    return rig.found({4}, {64}, a, b);
-}
+struct ClusterRig : Checked {
+    explicit ClusterRig(const std::string& body) : Checked(cluster_head + body + "\n}\n") {
+        options.checks.race = true;
+    }
+    /// The findings on four blocks of 64 threads, on one worker.
+    std::string findings_of(std::uint64_t seed) {
+        options.seed = seed;
+        return found({4}, {64}, words(256), words(256, 1));
+    }
+};
 
 void expect_no_race(const std::string& body) {
+    ClusterRig rig(body);
     for (const std::uint64_t seed : {0, 1, 7}) {
         CAPTURE(body);
         CAPTURE(seed);
-        CHECK(cluster_findings(body, seed) == "");
+        CHECK(rig.findings_of(seed) == "");
     }
 }
 
 /// A race must be found, with a text that contains `part`.
 void expect_cluster_race(const std::string& body, std::string_view part) {
+    ClusterRig rig(body);
     for (const std::uint64_t seed : {0, 5}) {
-        const std::string found = cluster_findings(body, seed);
+        const std::string found = rig.findings_of(seed);
         CAPTURE(body);
         INFO(found);
         CHECK(found.find(" race: it ") != std::string::npos);
@@ -93,6 +96,45 @@ while (!done)
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
                  : "=r"(done) : "r"(at) : "memory");
 a[i] = mine[63 - t];
+cluster.sync();)");
+}
+
+TEST_CASE("cluster races: a relaxed arrival orders only what a fence has made visible") {
+    const auto meet = [](std::string_view arrival) {
+        return "asm volatile(\"barrier.cluster.arrive" + std::string(arrival) +
+               ".aligned; barrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n";
+    };
+    const std::string relaxed = meet(".relaxed");
+    const std::string write = "mine[t] = t;\n";
+    const std::string read = "a[i] = theirs[63 - t];\ncluster.sync();\n";
+    const std::string fence = "asm volatile(\"fence.acq_rel.cluster;\" ::: \"memory\");\n";
+    expect_cluster_race(write + relaxed + read, "of shared memory, ");
+    expect_cluster_race(fence + write + relaxed + read, "of shared memory, ");
+    // Also within a block.
+    expect_cluster_race(write + relaxed + "a[i] = mine[63 - t];", "into the variable ");
+    expect_no_race(write + meet(".release") + read);
+    expect_no_race(write + meet("") + read);
+    expect_no_race(write + fence + relaxed + read);
+    expect_no_race("a[i] = t;\n__threadfence();\n" + relaxed + "b[i] = a[i ^ 64];");
+    // One warp's release isn't the other's.
+    const std::string mixed = write + "if (t < 32) { " + meet("") + "} else { " + relaxed + "}\n";
+    expect_no_race(mixed + "if (t < 32) a[i] = theirs[31 - t];\ncluster.sync();");
+    expect_cluster_race(mixed + "if (t < 32) a[i] = theirs[63 - t];\ncluster.sync();",
+                        "of shared memory, ");
+    // The usual start of mbarriers.
+    expect_no_race(R"(__shared__ unsigned long long bar;
+const unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+if (t == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 64;" ::"r"(at) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+)" + relaxed + R"(unsigned remote;
+asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(at), "r"(rank ^ 1));
+asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+unsigned done = 0;
+while (!done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(at) : "memory");
 cluster.sync();)");
 }
 
