@@ -1,5 +1,6 @@
 // Waiting: completes barriers and warp operations, and lets the groups go on that wait for them.
 #include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/checks/sync.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/isa/control.hpp"
@@ -61,6 +62,7 @@ void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
 void release(WarpContext& c, Block& block, u32 id) {
     Barrier& barrier = block.barriers[id];
     if (c.race) order_barrier(c, block, id);
+    if (c.sync && id == 0 && barrier.expected == 0) check_meeting(c, block);
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
         warp.arrived_parts[id] = 0;

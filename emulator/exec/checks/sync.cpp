@@ -103,25 +103,65 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
     }
 }
 
+namespace {
+
+/// A group of a warp that waits at an aligned barrier.
+struct WaitingGroup {
+    Warp* warp = nullptr;
+    const ConvergenceGroup* group = nullptr;
+
+    [[nodiscard]] const Op* op() const { return group->pc - 1; }
+    [[nodiscard]] u32 lane() const { return first_lane(group->mask); }
+};
+
+void report_divergence(const WarpContext& c, const WaitingGroup& at, const std::string& facts) {
+    WarpContext there;
+    there.launch = c.launch;
+    there.warp = at.warp;
+    there.frame = at.group->frame;
+    report_sync(
+        there, at.op(), at.lane(), Finding::divergent_barrier,
+        fmt::format("waits at a barrier in divergent code\n{}\n{}", facts, divergence_cure));
+}
+
+bool is_aligned(const ConvergenceGroup& group) {
+    return (group.pc - 1)->flags.as<BarrierFlags>().aligned;
+}
+
+}  // namespace
+
+void check_meeting(WarpContext& c, const Block& block) {
+    WaitingGroup first;
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        Warp& warp = *block.warps[w];
+        for (u32 k = 0; k < warp.count; ++k) {
+            const WaitingGroup here{&warp, &warp.groups[k]};
+            if (here.group->state != GroupState::at_barrier || here.group->barrier != 0) continue;
+            if (!is_aligned(*here.group)) continue;
+            if (first.group == nullptr) first = here;
+            // The lanes of one warp have been compared when they arrived.
+            if (here.op() == first.op() || here.warp == first.warp) continue;
+            return report_divergence(
+                c, here,
+                fmt::format("warps: warp {} is here, warp {} waits at another barrier\nother: {}",
+                            w, first.warp->index,
+                            place_of(*c.launch, *first.warp, first.lane(), first.op(),
+                                     first.group->frame)));
+        }
+    }
+}
+
 void check_exit(WarpContext& c, u64 instructions) {
     // Threads that leave early, by a branch to the end, are no error.
     if (c.worker->shuffled || instructions < 2) return;
     const Warp& warp = *c.warp;
     for (u32 k = 0; k < warp.count; ++k) {
         const ConvergenceGroup& group = warp.groups[k];
-        if (group.state != GroupState::at_barrier) continue;
-        const Op* const op = group.pc - 1;
-        if (!op->flags.as<BarrierFlags>().aligned) continue;
-        WarpContext there;
-        there.launch = c.launch;
-        there.warp = c.warp;
-        there.frame = group.frame;
-        report_sync(
-            there, op, first_lane(group.mask), Finding::divergent_barrier,
-            fmt::format(
-                "waits at a barrier in divergent code\nlanes: 0x{:08x} of the warp are here, "
-                "others run on and exit\n{}",
-                group.mask, divergence_cure));
+        if (group.state != GroupState::at_barrier || !is_aligned(group)) continue;
+        report_divergence(
+            c, {c.warp, &group},
+            fmt::format("lanes: 0x{:08x} of the warp are here, others run on and exit",
+                        group.mask));
     }
 }
 

@@ -26,6 +26,8 @@ void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* mem
 void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected, u32 earlier);
 /// Lanes with different barriers in one instruction.
 void check_barrier_ids(WarpContext& c, const Op* op);
+/// All threads of a block have arrived at barrier 0, which is that of __syncthreads().
+void check_meeting(WarpContext& c, const Block& block);
 /// The lanes of a warp exit after `instructions` in a row.
 void check_exit(WarpContext& c, u64 instructions);
 void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, MbarrierUse use, u32 count,

@@ -151,6 +151,9 @@ void BarrierGenerator::meet(BarrierProgram& to, const Phase& phase) {
         step.id = phase.id;
         step.count = phase.counted ? 32 * static_cast<unsigned>(phase.who.size()) : 0;
         step.spelling = pick(6);
+        // The warps have instructions of their own, which no aligned barrier of a block may be.
+        if (phase.id == 0 && !phase.counted && phase.who.size() > 1)
+            step.spelling = 2 + step.spelling % 2;
         step.id_register = pick(3) == 0;
         step.count_register = phase.counted && pick(3) == 0;
         step.predicates = pick(3) == 0 ? ~0u : pick(3) == 0 ? 0 : bits();

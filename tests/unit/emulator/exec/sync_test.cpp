@@ -73,6 +73,13 @@ TEST_CASE("sync: barriers in divergent code are found") {
     expect_sync("if (lane < 16) __syncthreads();\na[threadIdx.x] = s[threadIdx.x] + 1;", {64},
                 "waits at a barrier in divergent code\n  lanes: 0x0000ffff of the warp are here, "
                 "others run on and exit");
+    // Whole warps at different barriers of the block.
+    expect_sync(
+        "if (threadIdx.x < 32) { __syncthreads();\na[0] = s[0]; } else {\na[1] = 2;\n"
+        "__syncthreads();\na[2] = 5; }\na[lane] = 3;",
+        {64},
+        "waits at a barrier in divergent code\n  warps: warp 1 is here, warp 0 waits at another "
+        "barrier\n  other: thread (0,0,0) of block (0,0,0), checked.cu:");
     expect_sync("asm volatile(\"bar.sync %0;\" ::\"r\"(lane / 16 + 1));", {32},
                 "executes one barrier instruction with several barriers");
 }
@@ -127,6 +134,13 @@ TEST_CASE("sync: right programs are silent") {
         "asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(where));\n"
         "asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" ::\"r\"(where));",
         {1});
+    // Only aligned barriers of all threads must be the same in all warps.
+    for (const std::string barrier : {"barrier.sync 0", "bar.sync 1", "bar.sync 0, 64"}) {
+        const std::string meet = "asm volatile(\"" + barrier + ";\" ::: \"memory\");\n";
+        expect_fine("if (threadIdx.x < 32) { " + meet + "a[0] = s[0]; } else {\na[1] = 2;\n" +
+                        meet + "a[2] = 5; }\na[lane] = 3;",
+                    {64});
+    }
     expect_fine(
         "for (int i = 0; i < 3; ++i) { if (threadIdx.x < 32) "
         "asm volatile(\"bar.sync 1, 32;\"); __syncthreads(); }",
