@@ -13,34 +13,51 @@ u32 Clock::time_of(u64 who) const noexcept {
     return at != entries.end() && at->who == who ? at->time : 0;
 }
 
+namespace {
+
+/// Whether `a` knows all that `b` does.
+bool covers(const Clock& a, const Clock& b) noexcept {
+    if (a.entries.size() < b.entries.size()) return false;
+    constexpr std::size_t few = 8;
+    if (b.entries.size() < few) {
+        return std::ranges::all_of(b.entries, [&](const Clock::Entry& entry) {
+            return a.time_of(entry.who) >= entry.time;
+        });
+    }
+    auto x = a.entries.begin();
+    for (const Clock::Entry& entry : b.entries) {
+        while (x != a.entries.end() && x->who < entry.who)
+            ++x;
+        if (x == a.entries.end() || x->who != entry.who || x->time < entry.time) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 ClockRef joined(const ClockRef& a, const ClockRef& b) {
     if (b == nullptr || a == b) return a;
     if (a == nullptr) return b;
+    // Most often nothing is new; a clock may have an entry for every thread.
+    if (covers(*a, *b)) return a;
+    if (covers(*b, *a)) return b;
     auto both = std::make_shared<Clock>();
-    auto& to = both->entries;
-    to.reserve(a->entries.size() + b->entries.size());
+    both->entries.resize(a->entries.size() + b->entries.size());
+    auto to = both->entries.begin();
     auto x = a->entries.begin();
     auto y = b->entries.begin();
-    bool is_a = true;
-    bool is_b = true;
-    const auto put = [&](const Clock::Entry& entry) { to.push_back(entry); };
-    while (x != a->entries.end() || y != b->entries.end()) {
-        if (y == b->entries.end() || (x != a->entries.end() && x->who < y->who)) {
-            is_b = false;
-            put(*x++);
-        } else if (x == a->entries.end() || y->who < x->who) {
-            is_a = false;
-            put(*y++);
-        } else {
-            if (x->time < y->time) is_a = false;
-            if (y->time < x->time) is_b = false;
-            put({x->who, std::max(x->time, y->time)});
+    while (x != a->entries.end() && y != b->entries.end()) {
+        if (x->who == y->who) {
+            *to++ = {x->who, std::max(x->time, y->time)};
             ++x;
             ++y;
+        } else {
+            *to++ = x->who < y->who ? *x++ : *y++;
         }
     }
-    if (is_a) return a;
-    if (is_b) return b;
+    to = std::copy(x, a->entries.end(), to);
+    to = std::copy(y, b->entries.end(), to);
+    both->entries.erase(to, both->entries.end());
     return both;
 }
 
@@ -386,17 +403,37 @@ LaunchOrder::Stripe& stripe_of(WarpContext& c, u64 address) {
     return c.launch->accesses->releases[(address / 4 * 0x9e3779b97f4a7c15u) >> 58];
 }
 
+/// What a lane has made visible by a fence; nullptr if it has passed none.
+FenceView* fence_of(WarpContext& c, u32 lane, u32 scope) {
+    const auto& fine = c.block->order->warps[c.warp->index].fine;
+    if (!fine || fine->fences[scope][lane].time == 0) return nullptr;
+    return &fine->fences[scope][lane];
+}
+
 ClockRef released(WarpContext& c, const Op* op, u32 lane, u32 scope) {
     const BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
     if (op->order.release) return order.view(w, lane);
     const ClockRef& published = order.published[scope];
-    const auto& fine = order.warps[w].fine;
-    if (!fine) return published;
-    const FenceView& fence = fine->fences[scope][lane];
-    if (fence.time == 0) return published;
-    return joined(clock_of(order, w, lane, fence.floor, fence.warp_floor, fence.time, fence.known),
-                  published);
+    FenceView* const fence = fence_of(c, lane, scope);
+    if (fence == nullptr) return published;
+    if (fence->released == nullptr || fence->published != published) {
+        fence->released = joined(
+            clock_of(order, w, lane, fence->floor, fence->warp_floor, fence->time, fence->known),
+            published);
+        fence->published = published;
+        fence->slot = nullptr;
+    }
+    return fence->released;
+}
+
+/// Adds what a lane releases to a slot.
+void release_to(WarpContext& c, const Op* op, u32 lane, u32 scope, const ClockRef& clock,
+                ClockRef& slot) {
+    FenceView* const fence = op->order.release ? nullptr : fence_of(c, lane, scope);
+    if (fence != nullptr && slot != nullptr && fence->slot == slot) return;
+    slot = joined(slot, clock);
+    if (fence != nullptr) fence->slot = slot;
 }
 
 }  // namespace
@@ -425,16 +462,13 @@ void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shar
     if (!writes || !op->order.is_strong()) return;
     BlockOrder& order = *c.block->order;
     const bool device = !shared && op->order.gpu;
-    if (const ClockRef clock = released(c, op, lane, 0)) {
-        ClockRef& slot = order.releases[address];
-        slot = joined(slot, clock);
-    }
+    if (const ClockRef clock = released(c, op, lane, 0))
+        release_to(c, op, lane, 0, clock, order.releases[address]);
     if (device) {
         if (const ClockRef clock = released(c, op, lane, 1)) {
             LaunchOrder::Stripe& stripe = stripe_of(c, address);
             const std::lock_guard lock(stripe.mutex);
-            ClockRef& slot = stripe.releases[address];
-            slot = joined(slot, clock);
+            release_to(c, op, lane, 1, clock, stripe.releases[address]);
             c.launch->accesses->any_release.store(true);
         }
     }
@@ -444,21 +478,25 @@ void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shar
 void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool reads) {
     if (!reads || !op->order.is_strong()) return;
     BlockOrder& order = *c.block->order;
-    ClockRef clock;
+    const auto acquire = [&](const ClockRef& clock, u32 source) {
+        FineOrder& fine = order.fine(c.warp->index);
+        const bool acquires = op->order.acquire;
+        ClockRef& last = fine.acquired[acquires ? 1 : 0][source][lane];
+        if (last == clock) return;
+        last = clock;
+        ClockRef& to = acquires ? fine.known[lane] : fine.pending[lane];
+        to = joined(to, clock);
+    };
     if (!order.releases.empty()) {
         if (const auto found = order.releases.find(address); found != order.releases.end())
-            clock = found->second;
+            acquire(found->second, 0);
     }
     if (!shared && op->order.gpu && c.launch->accesses->any_release.load()) {
         LaunchOrder::Stripe& stripe = stripe_of(c, address);
         const std::lock_guard lock(stripe.mutex);
         if (const auto found = stripe.releases.find(address); found != stripe.releases.end())
-            clock = joined(clock, found->second);
+            acquire(found->second, 1);
     }
-    if (clock == nullptr) return;
-    FineOrder& fine = order.fine(c.warp->index);
-    ClockRef& to = op->order.acquire ? fine.known[lane] : fine.pending[lane];
-    to = joined(to, clock);
 }
 
 void order_phase(WarpContext& c, BlockOrder& owner, u32 lane, u64 address,

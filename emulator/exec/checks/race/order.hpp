@@ -53,12 +53,18 @@ struct FenceView {
     u32 floor = 0;
     u32 warp_floor = 0;
     ClockRef known;
+    // A lane that spins releases the same again and again.
+    ClockRef released{};   ///< All of it, with `published`; made when it is first released.
+    ClockRef published{};  ///< BlockOrder::published at that time.
+    ClockRef slot{};       ///< The last clock that it was joined into.
 };
 
 /// Knowledge of lanes from finer synchronisation than barriers of the whole block or warp.
 struct FineOrder {
     ClockRef known[lanes];
-    ClockRef pending[lanes];     ///< Read by relaxed accesses; known from the next fence on.
+    ClockRef pending[lanes];  ///< Read by relaxed accesses; known from the next fence on.
+    /// The clocks that were last joined into `pending` and `known`, from a block and the device.
+    ClockRef acquired[2][2][lanes];
     FenceView fences[2][lanes];  ///< For the scopes of a block and of the device.
 };
 
@@ -121,8 +127,8 @@ struct BlockOrder {
     Cells shared;
     std::unordered_map<u64, ClockRef> releases;  ///< By address, for threads of this block.
     std::unordered_map<u64, PhaseOrder> mbarriers;
-    ClockRef barriers[16];          ///< Arrivals at barriers that not all threads take part in.
-    u32 partial = 0;                ///< One bit for each of these barriers.
+    ClockRef barriers[16];  ///< Arrivals at barriers that not all threads take part in.
+    u32 partial = 0;        ///< One bit for each of these barriers.
     /// What such lanes had made visible by fences.
     ClockRef relaxed_arrivals;
     bool clustered = false;         ///< Other blocks may access the shared memory.

@@ -163,6 +163,26 @@ template <class K, class S>
     return old;
 }
 
+/// Notices a warp that spins on a lock: a compare-and-swap or an exchange of which no lane changes
+/// memory. It soon gives up its turn, so that whoever has the lock can run.
+class SpinWatch {
+public:
+    explicit SpinWatch(AtomicOp what) noexcept
+        : swaps_(what == AtomicOp::cas), changed_(!swaps_ && what != AtomicOp::exch) {}
+    template <class S>
+    [[gnu::always_inline]] void see(S old, S b) noexcept {
+        changed_ |= (old == b) == swaps_;
+    }
+    void end(WarpContext& c) const noexcept {
+        constexpr i64 cost = 512;  // In backward branches.
+        if (!changed_) c.budget -= cost;
+    }
+
+private:
+    bool swaps_;
+    bool changed_;
+};
+
 Access access_of(const Op* op) {
     return op->flags.as<AtomicFlags>().overwrites ? Access::exchange : Access::atomic;
 }
@@ -202,10 +222,13 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
             each_lane(c.mask, add);
         }
     } else {
+        SpinWatch spin(what);
         each_lane(c.mask, [&](u32 i) {
             const S old = update_own<K, S>(shared + a[i], what, b[i], e[i], flush);
+            spin.see(old, b[i]);
             if (d != nullptr) d[i] = old;
         });
+        spin.end(c);
     }
     if (c.race && !acquires_nothing(c)) [[unlikely]]
         each_lane(c.mask, [&](u32 i) { order_after(c, op, i, a[i], true, true); });
@@ -224,6 +247,7 @@ const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const
         note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
     const auto what = op->flags.as<AtomicFlags>().operation;
     const bool flush = op->flags.as<AtomicFlags>().flush;
+    SpinWatch spin(what);
     each_lane(c.mask, [&](u32 i) {
         if (c.race) [[unlikely]]
             order_before(c, op, i, a[i], false, true);
@@ -231,8 +255,10 @@ const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const
             update_shared_memory_of_host<K>(reinterpret_cast<S*>(a[i]), what, b[i], e[i], flush);
         if (c.race) [[unlikely]]
             order_after(c, op, i, a[i], false, true);
+        spin.see(old, b[i]);
         if (d != nullptr) d[i] = old;
     });
+    spin.end(c);
     return op + 1;
 }
 
@@ -265,6 +291,7 @@ const Op* atomic(WarpContext& c, const Op* op) {
             a[i] = lane_address(addresses, narrow, i) + op->imm;
         if (are_global(a, c.mask)) return update_global_memory<K, S>(c, op, a, b, e, d);
     }
+    SpinWatch spin(what);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;
@@ -286,8 +313,10 @@ const Op* atomic(WarpContext& c, const Op* op) {
                                                             e[i], flush);
         if (c.race) [[unlikely]]
             order_after(c, op, i, place, here, true);
+        spin.see(old, b[i]);
         if (d != nullptr) d[i] = old;
     }
+    spin.end(c);
     return op + 1;
 }
 
