@@ -204,12 +204,27 @@ void DeviceState::note_kernel(const void* function, const void* kernel,
     const std::lock_guard guard(mutex_);
     kernels_[function] = library;
     kernels_[kernel] = library;
+    if (captures_ != 0) captured_.insert(library);
 }
 
 std::shared_ptr<const LibraryState> DeviceState::library_of(const void* handle) const {
     const std::lock_guard guard(mutex_);
     const auto found = kernels_.find(handle);
     return found == kernels_.end() ? nullptr : found->second.lock();
+}
+
+void DeviceState::begin_capture() {
+    const std::lock_guard guard(mutex_);
+    ++captures_;
+    for (const auto& [handle, library] : kernels_) {
+        if (auto loaded = library.lock()) captured_.insert(std::move(loaded));
+    }
+}
+
+void DeviceState::end_capture() noexcept {
+    std::set<std::shared_ptr<const LibraryState>> released;  // Unloading needs the mutex.
+    const std::lock_guard guard(mutex_);
+    if (--captures_ == 0) released.swap(captured_);
 }
 
 void DeviceState::forget_kernels() noexcept {

@@ -129,6 +129,10 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
                      const std::shared_ptr<const LibraryState>& library);
     /// The library of a CUfunction or a CUkernel; null if lode hasn't loaded it.
     [[nodiscard]] std::shared_ptr<const LibraryState> library_of(const void* handle) const;
+    /// Keeps all libraries, until end_capture(): a graph is told only at its end which kernels it
+    /// has. Captures may overlap.
+    void begin_capture();
+    void end_capture() noexcept;
     /// Forgets the handles of libraries that have been unloaded.
     void forget_kernels() noexcept;
     /// The state of a stream that the caller owns.
@@ -158,6 +162,8 @@ private:
     std::set<StreamState*> streams_;
     std::set<CUdevice> peers_;
     std::map<const void*, std::weak_ptr<const LibraryState>> kernels_;
+    std::size_t captures_ = 0;
+    std::set<std::shared_ptr<const LibraryState>> captured_;  ///< Kept by captures.
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 

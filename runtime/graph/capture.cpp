@@ -54,6 +54,18 @@ Status read_nodes(detail::DeviceState& device, CUgraph graph, detail::KeptObject
     return {};
 }
 
+/// Ends a capture of a device with its scope.
+class EndOfCapture {
+public:
+    explicit EndOfCapture(detail::DeviceState& device) noexcept : device_(device) {}
+    ~EndOfCapture() { device_.end_capture(); }
+    EndOfCapture(const EndOfCapture&) = delete;
+    EndOfCapture& operator=(const EndOfCapture&) = delete;
+
+private:
+    detail::DeviceState& device_;
+};
+
 }  // namespace
 
 Result<Capture> Capture::begin(StreamRef stream, CaptureMode mode) {
@@ -67,6 +79,7 @@ Result<Capture> Capture::begin(StreamRef stream, CaptureMode mode) {
                                            "the capture of a stream"));
     LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamBeginCapture,
                                     stream.native(), native_capture_mode(mode)));
+    state.device->begin_capture();
     return Capture(stream);
 }
 
@@ -85,6 +98,7 @@ Result<Graph> Capture::finish() {
     if (!std::exchange(active_, false))
         return fail(Errc::invalid_argument, "The capture has already ended.");
     const detail::StreamState& state = stream_.state();
+    const EndOfCapture end(*state.device);
     CUgraph graph = nullptr;
     LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamEndCapture,
                                     stream_.native(), &graph));

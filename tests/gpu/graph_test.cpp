@@ -287,9 +287,10 @@ TEST_CASE("capture: the graph keeps the kernels, also those of its child graphs"
     require(x.zero());
     const auto stream = require(device.create_stream());
     const auto capture_add = [&](int n) {
-        const auto add = load_add(device);
+        auto add = load_add(device);
         auto capture = require(Capture::begin(stream));
         require(add.launch(stream, LaunchShape{}, x, n));
+        add = {};  // A helper that loads, launches and returns.
         return require(capture.finish());
     };
     Graph graph = capture_add(1);

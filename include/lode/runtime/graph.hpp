@@ -192,9 +192,9 @@ enum class CaptureMode : std::uint8_t {
 /// joined in the same way before finish().
 ///
 /// Destroying it before finish() ends the capture and discards the graph. Kernels of the stream's
-/// device must live until finish(), and the graph keeps them from then on. Kernels of other devices
-/// and memory must outlive the graph's launches, or be given to Graph::keep(). Move-only; not
-/// thread-safe. The stream must outlive it.
+/// device are kept from their launch on, by the capture and then by the graph. Kernels of other
+/// devices and memory must outlive the graph's launches, or be given to Graph::keep(). Move-only;
+/// not thread-safe. The stream must outlive it.
 class Capture {
 public:
     /// Begins a capture. Errors: invalid_argument for the default stream and an empty stream;
