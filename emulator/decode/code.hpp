@@ -21,7 +21,7 @@ struct Regions;
 /// Consecutive rows of 32 4-byte lanes that hold a function's parameter in its frame.
 struct ParameterRows {
     u32 offset = 0;  ///< Byte offset in the frame.
-    u32 bytes = 0;   ///< Of the parameter; 0 for an array of unknown length.
+    u32 bytes = 0;   ///< The parameter's size; 0 for an array of unknown length.
 
     [[nodiscard]] u32 rows() const noexcept { return (bytes + 3) / 4; }
 };

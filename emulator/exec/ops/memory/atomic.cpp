@@ -164,7 +164,7 @@ template <class K, class S>
 }
 
 /// Notices a warp that spins on a lock: a compare-and-swap or an exchange of which no lane changes
-/// memory. It soon gives up its turn, so that whoever has the lock can run.
+/// memory. It soon gives up its turn, so that the lane with the lock can run.
 class SpinWatch {
 public:
     explicit SpinWatch(AtomicOp what) noexcept
