@@ -18,8 +18,8 @@ namespace {
 /// Whether `a` knows all that `b` does.
 bool covers(const Clock& a, const Clock& b) noexcept {
     if (a.entries.size() < b.entries.size()) return false;
-    constexpr std::size_t few = 8;
-    if (b.entries.size() < few) {
+    constexpr std::size_t steps = 16;  // A search takes about as many.
+    if (b.entries.size() <= a.entries.size() / steps) {
         return std::ranges::all_of(b.entries, [&](const Clock::Entry& entry) {
             return a.time_of(entry.who) >= entry.time;
         });
@@ -481,22 +481,24 @@ void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool share
     const auto acquire = [&](const ClockRef& clock, u32 source) {
         FineOrder& fine = order.fine(c.warp->index);
         const bool acquires = op->order.acquire;
-        ClockRef& last = fine.acquired[acquires ? 1 : 0][source][lane];
-        if (last == clock) return;
-        last = clock;
+        AcquiredClock& last = fine.acquired[acquires ? 1 : 0][source][lane];
+        if (last.clock == clock) return;
         ClockRef& to = acquires ? fine.known[lane] : fine.pending[lane];
-        to = joined(to, clock);
+        // The clock of an address only grows.
+        const bool has_grown = to != nullptr && to == last.clock && last.address == address;
+        to = has_grown ? clock : joined(to, clock);
+        last = {clock, address};
     };
-    if (!order.releases.empty()) {
-        if (const auto found = order.releases.find(address); found != order.releases.end())
-            acquire(found->second, 0);
-    }
     if (!shared && op->order.gpu && c.launch->accesses->any_release.load()) {
         LaunchOrder::Stripe& stripe = stripe_of(c, address);
         const std::lock_guard lock(stripe.mutex);
         if (const auto found = stripe.releases.find(address); found != stripe.releases.end())
             acquire(found->second, 1);
     }
+    // The device's clock, if there is one, mostly covers the block's.
+    if (order.releases.empty()) return;
+    if (const auto found = order.releases.find(address); found != order.releases.end())
+        acquire(found->second, 0);
 }
 
 void order_phase(WarpContext& c, BlockOrder& owner, u32 lane, u64 address,

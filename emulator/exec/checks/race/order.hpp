@@ -59,12 +59,18 @@ struct FenceView {
     ClockRef slot{};       ///< The last clock that it was joined into.
 };
 
+/// A clock that a lane has acquired from an address.
+struct AcquiredClock {
+    ClockRef clock;
+    u64 address = 0;
+};
+
 /// Knowledge of lanes from finer synchronisation than barriers of the whole block or warp.
 struct FineOrder {
     ClockRef known[lanes];
     ClockRef pending[lanes];  ///< Read by relaxed accesses; known from the next fence on.
     /// The clocks that were last joined into `pending` and `known`, from a block and the device.
-    ClockRef acquired[2][2][lanes];
+    AcquiredClock acquired[2][2][lanes];
     FenceView fences[2][lanes];  ///< For the scopes of a block and of the device.
 };
 

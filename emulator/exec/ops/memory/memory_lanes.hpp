@@ -321,6 +321,9 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
+    // Some lanes may wait for a word that others of the warp set.
+    constexpr i64 turns_of_load = 64;  // In backward branches.
+    if (op->order.is_strong()) c.budget -= turns_of_load;
     if (c.watch && !op->order.is_strong())
         note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);

@@ -86,6 +86,20 @@ TEST_CASE("trap: a lock within a warp makes progress, in order and shuffled") {
     }
 }
 
+TEST_CASE("trap: tickets within a warp are served without many rounds") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 data",
+        "ld.param.u64 %rd1, [data];\natom.global.add.u32 %r1, [%rd1], 1;\n"
+        "WAIT:\nld.volatile.global.u32 %r2, [%rd1+4]; setp.ne.u32 %p1, %r2, %r1;\n@%p1 bra WAIT;\n"
+        "add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd1+4], %r2;"));
+    const auto data = rig.put(std::vector<std::uint32_t>(2));
+    const auto outcome = rig.run(*module, "k", {1}, {32}, data);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint32_t>(data, 2) == std::vector<std::uint32_t>{32, 32});
+    CHECK(outcome.warp_instructions < 200'000);
+}
+
 TEST_CASE("trap: the race check finds races that lockstep hides") {
     // Each lane reads its neighbour's word without a barrier: correct in lockstep, but a race.
     const std::string body =
