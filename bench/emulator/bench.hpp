@@ -335,6 +335,8 @@ private:
             emulator::exec::LaunchOptions options;
             options.checks = checks;
             return milliseconds_of(alone_, [&] {
+                emulator::TouchedBytes touched;
+                if (checks.streams) options.touched = &touched;
                 const auto outcome =
                     machine_.launch(module, kernel, shape, arguments.bytes(), options);
                 if (outcome.fault != emulator::exec::Fault::none || outcome.findings != 0)
@@ -342,9 +344,10 @@ private:
             });
         };
         const double plain = time({});
-        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>6.2f} | {:>6.2f} | {:>6.2f} |", kernel,
-                              plain, time({.race = true}) / plain, time({.init = true}) / plain,
-                              time({.sync = true}) / plain)
+        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>6.2f} | {:>6.2f} | {:>6.2f} | {:>7.2f} |",
+                              kernel, plain, time({.race = true}) / plain,
+                              time({.init = true}) / plain, time({.sync = true}) / plain,
+                              time({.streams = true}) / plain)
                       .c_str());
     }
     const emulator::Module& module_of(std::string_view file, std::string_view from = folder,

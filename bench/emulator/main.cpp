@@ -192,8 +192,8 @@ int main(int count, char** arguments) {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
     Bench bench(workers, count > 2 ? arguments[2] : "", checks);
     if (checks) {
-        std::puts("| kernel            | memory ms |   race |   init |   sync |");
-        std::puts("|---|---|---|---|---|");
+        std::puts("| kernel            | memory ms |   race |   init |   sync | streams |");
+        std::puts("|---|---|---|---|---|---|");
     } else {
         std::puts(
             "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that "
