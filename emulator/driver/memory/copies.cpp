@@ -235,10 +235,11 @@ CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
         }))
         return *captured;
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
-    if (waits == Waits::yes || is_pageable(box.to))
+    if (waits == Waits::yes || is_pageable(box.to)) {
+        const bool in_device = is_device_memory(box.to.at) && is_device_memory(box.from.at);
         return perform(
-            use, [box] { copy_now(box); }, Waits::yes,
-            is_device_memory(box.to.at) && is_device_memory(box.from.at));
+            use, [box] { copy_now(box); }, Waits::yes, in_device);
+    }
     if (is_pageable(box.from)) {
         auto bytes = stage(box);
         return perform(

@@ -92,10 +92,11 @@ CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t byte
     const CUresult state = allocate(*use.context, out, bytes, pool->kind, label, 0, handle);
     if (state == CUDA_SUCCESS && pool->kind == MemoryKind::managed)
         driver().managed_hints.forget(*out, bytes);
-    if (state == CUDA_SUCCESS && driver().order != nullptr)
+    if (state == CUDA_SUCCESS && driver().order != nullptr) {
         use.submit([range = ByteRange{*out, *out + bytes}, label] {
             note_whole(range, label, "allocates");
         });
+    }
     return state;
 }
 

@@ -135,7 +135,7 @@ void StreamOrder::end_stream(std::uint64_t stream) {
 
 void StreamOrder::forget_ended_locked() {
     const auto is_past = [&](std::uint64_t stream) { return !done_.contains(stream); };
-    const auto kept = std::ranges::partition(ended_, std::not_fn(is_past)).begin();
+    const auto kept = std::partition(ended_.begin(), ended_.end(), std::not_fn(is_past));
     if (kept == ended_.end()) return;
     const std::set<std::uint64_t> gone(kept, ended_.end());
     ended_.erase(kept, ended_.end());
@@ -175,12 +175,13 @@ void StreamOrder::compare_locked(const Done& now, std::vector<Pair>& found) cons
                          now.submission, in_graph});
     };
     for (const auto& [stream, operations] : done_) {
-        for (auto at = operations.rbegin(); at != operations.rend(); ++at) {
-            if (!mine.is_after(*at->submission)) {
-                compare(*at, false);
+        for (std::size_t k = operations.size(); k-- > 0;) {
+            const Done& earlier = operations[k];
+            if (!mine.is_after(*earlier.submission)) {
+                compare(earlier, false);
             } else if (stream == mine.stream && now.place.launch != 0 &&
-                       at->place.launch == now.place.launch) {
-                if (is_unordered(at->place, now.place)) compare(*at, true);
+                       earlier.place.launch == now.place.launch) {
+                if (is_unordered(earlier.place, now.place)) compare(earlier, true);
             } else {
                 break;  // What ran before it comes before this one, too.
             }
