@@ -48,3 +48,16 @@ TEST_CASE("result file: what this user can't write is refused, and missing folde
     CHECK(answers == (1 | 2 | 64));
     fs::permissions(root / "closed", open);
 }
+
+TEST_CASE("result file: a pattern is refused, but not in the name of a folder") {
+    const auto scratch = make_scratch();
+    const fs::path folder = fs::path(scratch.path()) / "[glob]*";
+    fs::create_directory(folder);
+    const auto allows = [](const fs::path& file) {
+        return check_result_file({"--output", file}, {}, "Name one in it.").has_value();
+    };
+    CHECK(allows(folder / "out"));
+    CHECK_FALSE(allows(folder / "*.pack"));
+    put(folder / "what?", "x");
+    CHECK(allows(folder / "what?"));
+}

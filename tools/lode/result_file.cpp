@@ -71,11 +71,13 @@ Status check_result_file(const NamedFile& result, std::span<const NamedFile> oth
     if (file == standard_input || is_standard_stream(file)) {
         return refuse(option, file, "but the command's own text goes there. Name a file.");
     }
-    if (file.native().find_first_of("*?") != std::string::npos) {
-        return refuse(option, file, "a pattern. Name a file.");
-    }
     std::error_code problem;
     const auto kind = fs::status(file, problem).type();
+    // The name of a folder that exists may have any characters.
+    const bool is_pattern = file.filename().native().find_first_of("*?") != std::string::npos;
+    if (is_pattern && kind == fs::file_type::not_found) {
+        return refuse(option, file, "a pattern. Name a file.");
+    }
     if (!file.has_filename() || kind == fs::file_type::directory) {
         return refuse(option, file, fmt::format("a folder; it must name a file. {}", folder_cure));
     }
