@@ -46,19 +46,19 @@ void touch_pattern(WarpContext& c, const Op* op, Pattern pattern, u64 first, u64
                    const Noted& noted) {
     const bool is_run = pattern == Pattern::run || pattern == Pattern::half_runs;
     const u64 step = is_run ? noted.bytes : 0;
-    if (noted.access == Access::read) {
-        const u64 bytes = is_run ? u64{noted.bytes} * lanes / 2 : noted.bytes;
-        const Touch touch = touch_of(c, op, 0, first, noted);
-        c.touched->add(touch, first, bytes);
-        c.touched->add(touch, second, bytes);
-        return;
-    }
+    const Touch touch = touch_of(c, op, 0, first, noted);
+    const bool depends_on_value = touch == Touch::write || touch == Touch::same_write;
     alignas(32) u64 addresses[lanes];
-    for (u32 i = 0; i < lanes / 2; ++i) {
-        addresses[i] = first + i * step;
-        addresses[i + lanes / 2] = second + i * step;
+    bool is_alike = true;
+    for (u32 i = 0; depends_on_value && i < lanes; ++i) {
+        addresses[i] = (i < lanes / 2 ? first : second) + i % (lanes / 2) * step;
+        const bool is_same = stores_the_same(c, op, i, addresses[i], noted);
+        is_alike = is_alike && is_same == (touch == Touch::same_write);
     }
-    touch_lanes(c, op, addresses, noted);
+    if (!is_alike) return touch_lanes(c, op, addresses, noted);
+    const u64 bytes = is_run ? u64{noted.bytes} * lanes / 2 : noted.bytes;
+    c.touched->add(touch, first, bytes);
+    c.touched->add(touch, second, bytes);
 }
 
 }  // namespace lode::emulator::exec
