@@ -62,8 +62,7 @@ struct Enqueue {
     void operator()(const EventRecordWork& record) const { record.event->record(use.stream); }
     void operator()(const EventWaitWork& wait) const {
         const auto recording = wait.event->last();
-        if (recording == nullptr) return;
-        if (recording->point.reached() && driver().order == nullptr) return;
+        if (recording == nullptr || recording->point.is_past()) return;
         use.context->submit(*use.stream, [] {}, {recording->point});
     }
     void operator()(const ChildWork&) const {}        // Its own executable graph is enqueued.
@@ -244,9 +243,7 @@ void GraphExec::collect(std::vector<std::shared_ptr<Condition>>& conditions) con
 
 CUresult GraphExec::launch(const StreamUse& use) {
     if (const CUresult state = check(); state != CUDA_SUCCESS) return state;
-    StreamOrder* const order = driver().order.get();
-    if (!last_launch_.reached() || (order != nullptr && last_launch_.stream != nullptr))
-        use.context->submit(*use.stream, [] {}, {last_launch_});
+    if (!last_launch_.is_past()) use.context->submit(*use.stream, [] {}, {last_launch_});
     if (const CUresult state = claim_memory(); state != CUDA_SUCCESS) return state;
     std::vector<std::shared_ptr<Condition>> conditions;
     collect(conditions);
@@ -257,7 +254,7 @@ CUresult GraphExec::launch(const StreamUse& use) {
         });
     }
     GraphPlace place;
-    if (order != nullptr) place.launch = order->next_launch();
+    if (driver().order != nullptr) place.launch = driver().order->next_launch();
     enqueue(use, place);
     // User objects live until the last launch is done.
     last_launch_ = use.context->submit(*use.stream, [kept_alive = shared_from_this()] {});

@@ -111,6 +111,17 @@ bool is_pageable(const Side& side) {
     return side.type == CU_MEMORYTYPE_HOST && !in_arena(side.at);
 }
 
+/// Calls f(to, from) for each row of a copy.
+template <class F>
+void each_row(const BoxCopy& box, F&& f) {
+    for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+            f(box.to.at + z * box.to.slice + y * box.to.pitch,
+              box.from.at + z * box.from.slice + y * box.from.pitch);
+        }
+    }
+}
+
 /// Tells the check of order what a copy is about to touch.
 void note_copy(StreamOrder& order, const BoxCopy& box) {
     TouchedBytes touched;
@@ -118,15 +129,11 @@ void note_copy(StreamOrder& order, const BoxCopy& box) {
         const auto first = reinterpret_cast<std::uint64_t>(at);
         touched[static_cast<std::size_t>(touch)].add({first, first + box.width});
     };
-    for (std::size_t z = 0; z < box.depth; ++z) {
-        for (std::size_t y = 0; y < box.height; ++y) {
-            const std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
-            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
-            if (is_device_address(from)) add(Touch::read, from);
-            if (!is_device_address(to)) continue;
-            add(std::memcmp(to, from, box.width) == 0 ? Touch::same_write : Touch::write, to);
-        }
-    }
+    each_row(box, [&](const std::byte* to, const std::byte* from) {
+        if (is_device_address(from)) add(Touch::read, from);
+        if (!is_device_address(to)) return;
+        add(std::memcmp(to, from, box.width) == 0 ? Touch::same_write : Touch::write, to);
+    });
     const std::size_t bytes = box.width * box.height * box.depth;
     order.note(std::move(touched), {"a copy of " + bytes_text(bytes), {}, false});
 }
@@ -135,15 +142,11 @@ void copy_now(const BoxCopy& box) {
     Memory& memory = driver().memory;
     if (StreamOrder* const order = driver().order.get(); order != nullptr && Performing::current())
         note_copy(*order, box);
-    for (std::size_t z = 0; z < box.depth; ++z) {
-        for (std::size_t y = 0; y < box.height; ++y) {
-            std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
-            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
-            copy_shared_bytes(to, from, box.width);
-            memory.note_copy(reinterpret_cast<std::uint64_t>(to),
-                             reinterpret_cast<std::uint64_t>(from), box.width);
-        }
-    }
+    each_row(box, [&](std::byte* to, const std::byte* from) {
+        copy_shared_bytes(to, from, box.width);
+        memory.note_copy(reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from),
+                         box.width);
+    });
 }
 
 /// Replaces the source by a private copy.

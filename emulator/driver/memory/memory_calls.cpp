@@ -257,11 +257,14 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
             in_order(use, [dptr] { driver().imports.finish_free(dptr); });
             return state;
         }
-        const auto known = driver().memory.find(dptr);
+        std::uint64_t end = dptr;
+        if (driver().order != nullptr) {
+            if (const auto known = driver().memory.find(dptr)) end = known->end();
+        }
         if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
             return wrong;
-        in_order(use, [dptr, range = ByteRange{dptr, known ? known->end() : dptr}] {
-            note_whole(range, "cuMemFreeAsync", "frees");
+        in_order(use, [dptr, end] {
+            note_whole({dptr, end}, "cuMemFreeAsync", "frees");
             driver().allocations.finish_free(dptr);
         });
         return state;

@@ -33,6 +33,11 @@ void Point::wait() const {
     if (stream != nullptr) stream->wait(ticket);
 }
 
+bool Point::is_past() const {
+    const bool is_nowhere = stream == nullptr && event == nullptr;
+    return is_nowhere || (driver().order == nullptr && reached());
+}
+
 void Point::know() const {
     StreamOrder* const order = driver().order.get();
     if (order == nullptr) return;

@@ -34,6 +34,9 @@ struct Point {
 
     [[nodiscard]] bool reached() const;
     void wait() const;
+    /// Whether later work may leave the point out: it has been reached, and no check asks for the
+    /// order.
+    [[nodiscard]] bool is_past() const;
     /// Tells the check of order that the host knows that the point has been reached.
     void know() const;
 };

@@ -32,7 +32,7 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
 template <class Function>
 void run_foreign(Context& context, std::string_view entry_point, Function&& function) noexcept {
     std::string what = "its type is unknown";
-    if (driver().order != nullptr) driver().order->tell_host();  // By whatever the function does.
+    if (driver().order != nullptr) driver().order->tell_host();  // The function may.
     try {
         const gate::HostFunction scope;
         return function();
@@ -68,8 +68,7 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
                 use, target, (flags & CU_EVENT_WAIT_EXTERNAL) != 0))
             return *captured;
         const auto recording = target->last();
-        if (recording == nullptr) return CUDA_SUCCESS;
-        if (recording->point.reached() && driver().order == nullptr) return CUDA_SUCCESS;
+        if (recording == nullptr || recording->point.is_past()) return CUDA_SUCCESS;
         use.context->submit(*use.stream, [] {}, {recording->point});
         return CUDA_SUCCESS;
     });
