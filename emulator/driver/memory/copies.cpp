@@ -5,6 +5,7 @@
 #include "emulator/driver/log.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -122,6 +123,27 @@ void each_row(const BoxCopy& box, F&& f) {
     }
 }
 
+/// Calls is_same(bytes, offset, count) for pieces of memory that kernels may write meanwhile, until
+/// it says no; returns whether it never did.
+template <class F>
+bool all_pieces(const std::byte* at, std::size_t bytes, F&& is_same) {
+    alignas(8) std::byte piece[1024];
+    for (std::size_t done = 0; done < bytes; done += sizeof piece) {
+        const std::size_t count = std::min(sizeof piece, bytes - done);
+        copy_shared_bytes(piece, at + done, count);
+        if (!is_same(piece, done, count)) return false;
+    }
+    return true;
+}
+
+bool is_same(const std::byte* a, const std::byte* b, std::size_t bytes) {
+    return all_pieces(a, bytes, [&](const std::byte* one, std::size_t at, std::size_t count) {
+        return all_pieces(b + at, count, [&](const std::byte* other, std::size_t, std::size_t) {
+            return std::memcmp(one, other, count) == 0;
+        });
+    });
+}
+
 /// Tells the check of order what a copy is about to touch.
 void note_copy(StreamOrder& order, const BoxCopy& box) {
     TouchedBytes touched;
@@ -132,7 +154,7 @@ void note_copy(StreamOrder& order, const BoxCopy& box) {
     each_row(box, [&](const std::byte* to, const std::byte* from) {
         if (is_device_address(from)) add(Touch::read, from);
         if (!is_device_address(to)) return;
-        add(std::memcmp(to, from, box.width) == 0 ? Touch::same_write : Touch::write, to);
+        add(is_same(to, from, box.width) ? Touch::same_write : Touch::write, to);
     });
     const std::size_t bytes = box.width * box.height * box.depth;
     order.note(std::move(touched), {"a copy of " + bytes_text(bytes), {}, false});
@@ -178,10 +200,12 @@ void note_fill(StreamOrder& order, const CUDA_MEMSET_NODE_PARAMS_v1& fill) {
     for (std::size_t y = 0; y < fill.height; ++y) {
         const CUdeviceptr to = fill.dst + y * fill.pitch;
         const auto* const at = reinterpret_cast<const std::byte*>(to);
-        bool is_same = true;
-        for (std::size_t k = 0; k < row && is_same; k += fill.elementSize)
-            is_same = std::memcmp(at + k, &fill.value, fill.elementSize) == 0;
-        const Touch touch = is_same ? Touch::same_write : Touch::write;
+        const auto has_value = [&](const std::byte* piece, std::size_t, std::size_t count) {
+            for (std::size_t k = 0; k < count; k += fill.elementSize)
+                if (std::memcmp(piece + k, &fill.value, fill.elementSize) != 0) return false;
+            return true;
+        };
+        const Touch touch = all_pieces(at, row, has_value) ? Touch::same_write : Touch::write;
         touched[static_cast<std::size_t>(touch)].add({to, to + row});
     }
     order.note(std::move(touched), {"a fill of " + bytes_text(row * fill.height), {}, false});
