@@ -87,6 +87,7 @@ struct Vectors {
         std::vector<float> sum(count);
         CHECK(cudaMemcpy(sum.data(), c, count * sizeof(float), cudaMemcpyDeviceToHost));
         CHECK(cudaMemset(c, 0, count * sizeof(float)));
+        CHECK(cudaDeviceSynchronize());  // A fill isn't waited for, and other streams use `c`.
         for (int i = 0; i < count; ++i)
             if (sum[i] != 2 * i) return false;
         return true;

@@ -89,7 +89,7 @@ def first(pattern, text):
 
 def rows(root, functions):
     wrapped = first(r"^X\((cu\w+),", (root / "runtime/driver/symbols.def").read_text())
-    emulated = first(r"^LODE_(?:HARMLESS_)?ENTRY_POINT\((cu\w+),",
+    emulated = first(r"^LODE_ENTRY_POINT\((cu\w+),",
                      (root / "emulator/driver/entry_points.def").read_text())
     users = {}
     for path in sorted((root / "runtime").rglob("*.?pp")):

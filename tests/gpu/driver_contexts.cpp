@@ -3,8 +3,9 @@
 //   lode_driver_contexts list             a line of contexts, then one for each entry point
 //   lode_driver_contexts CONTEXT FIRST    calls the entry points from number FIRST on
 //
-// The second form prints "NUMBER ?" before each call, and "NUMBER CODE" once it has returned. Calls
-// may hang or end the process: tests/gpu/driver_contexts starts it again after such a call.
+// The second form prints "NUMBER ?" before each call, and "NUMBER CODE" once it has returned, with
+// "!" after the code if the call has made a capture invalid. Calls may hang or end the process:
+// tests/gpu/driver_contexts starts it again after such a call.
 #include "tests/gpu/driver_world.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -30,11 +31,14 @@ namespace {
 struct Call {
     DriverWorld& world;
     std::function<void()> run;
+    bool captured = false;           ///< The world's stream is capturing.
+    std::atomic<bool> begun{false};  ///< A call in a callback may itself lead to a callback.
     std::atomic<bool> made{false};
 
     static void CUDA_CB make(void* call) {
         auto& one = *static_cast<Call*>(call);
-        if (!one.made) one.run();
+        if (one.begun.exchange(true)) return;
+        one.run();
         one.made = true;
     }
 };
@@ -84,8 +88,9 @@ void in_log_callback(Call& call) {
     call.world.t.cuLogsUnregisterCallback(handle);
 }
 
-void in_capture(Call& call) {
-    call.world.t.cuStreamBeginCapture(call.world.stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+void in_capture(Call& call, CUstreamCaptureMode mode) {
+    call.world.t.cuStreamBeginCapture(call.world.stream, mode);
+    call.captured = true;
     call.run();
     CUgraph graph = nullptr;
     call.world.t.cuStreamEndCapture(call.world.stream, &graph);
@@ -117,10 +122,17 @@ constexpr Place places[] = {
     {"graph-node", in_graph_node},
     {"user-object", in_destructor},
     {"log-callback", in_log_callback},
-    {"capture", in_capture},
+    {"capture", [](Call& call) { in_capture(call, CU_STREAM_CAPTURE_MODE_GLOBAL); }},
+    {"relaxed-capture", [](Call& call) { in_capture(call, CU_STREAM_CAPTURE_MODE_RELAXED); }},
     {"destroyed-context", after_context, DriverWorld::Owner::program},
     {"destroyed-stream", after_stream},
 };
+
+bool capture_is_invalid(const Call& call) {
+    auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (call.captured) call.world.t.cuStreamIsCapturing(call.world.stream, &status);
+    return status == CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+}
 
 void say(std::size_t number, const std::string& what) {
     std::printf("%s", fmt::format("{} {}\n", number, what).c_str());
@@ -140,8 +152,8 @@ void call_from(std::size_t first, const Place& place) {
             DriverWorld world(driver, place.owner);
             Call call{world, [&] {
                           say(k, "?");
-                          const CUresult result = all[k].call(address, world);
-                          say(k, std::to_string(static_cast<int>(result)));
+                          const int result = all[k].call(address, world);
+                          say(k, std::to_string(result) + (capture_is_invalid(call) ? "!" : ""));
                       }};
             place.make(call);
         }).join();

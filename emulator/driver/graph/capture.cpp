@@ -1,21 +1,40 @@
 #include "emulator/driver/graph/capture.hpp"
 
+#include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 namespace lode::emulator::driver {
 namespace {
 
 /// Calls that a capture forbids unless the thread or the capture is in the relaxed mode
 /// (cuThreadExchangeStreamCaptureMode).
-constexpr std::array<std::string_view, 22> unsafe_in_captures = {
+constexpr std::string_view unsafe_in_captures[] = {
+    "cuArray3DCreate",
+    "cuArrayCreate",
+    "cuArrayDestroy",
+    "cuCtxDisablePeerAccess",
+    "cuCtxSetCacheConfig",
+    "cuCtxSetLimit",
+    "cuCtxSetSharedMemConfig",
+    "cuDestroyExternalMemory",
+    "cuDestroyExternalSemaphore",
+    "cuDeviceSetMemPool",
     "cuEventQuery",
+    "cuEventSynchronize",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiate",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphInstantiateWithParams",
+    "cuImportExternalMemory",
+    "cuImportExternalSemaphore",
     "cuLibraryLoadData",
     "cuLibraryLoadFromFile",
     "cuLibraryUnload",
+    "cuMemAdvise",
     "cuMemAlloc",
     "cuMemAllocHost",
     "cuMemAllocManaged",
@@ -25,15 +44,38 @@ constexpr std::array<std::string_view, 22> unsafe_in_captures = {
     "cuMemHostAlloc",
     "cuMemHostRegister",
     "cuMemHostUnregister",
+    "cuMemPoolCreate",
+    "cuMemPoolDestroy",
+    "cuMemPoolExportPointer",
+    "cuMemPoolExportToShareableHandle",
+    "cuMemPoolGetAccess",
+    "cuMemPoolGetAttribute",
+    "cuMemPoolImportFromShareableHandle",
+    "cuMemPoolImportPointer",
+    "cuMemPoolSetAccess",
+    "cuMemPoolSetAttribute",
+    "cuMemPoolTrimTo",
+    "cuMemSetMemPool",
+    "cuMipmappedArrayCreate",
     "cuModuleLoad",
     "cuModuleLoadData",
     "cuModuleLoadDataEx",
     "cuModuleLoadFatBinary",
     "cuModuleUnload",
-    "cuMemPoolCreate",
-    "cuMemPoolDestroy",
-    "cuArrayCreate",
-    "cuArrayDestroy",
+    "cuPointerSetAttribute",
+    "cuProfilerStart",
+    "cuProfilerStop",
+    "cuSurfObjectCreate",
+    "cuSurfObjectDestroy",
+    "cuTexObjectCreate",
+    "cuTexObjectDestroy",
+};
+
+/// Calls that no capturing stream takes, whatever the mode.
+constexpr std::string_view refused_by_captures[] = {
+    "cuMemPrefetchAsync", "cuMemcpy3DPeerAsync",    "cuMemcpyPeerAsync",
+    "cuStreamGetDevice",  "cuStreamGetFlags",       "cuStreamGetId",
+    "cuStreamQuery",      "cuStreamAttachMemAsync",
 };
 
 /// Locks every graph and capture.
@@ -242,8 +284,9 @@ CUresult Captures::check_event(const Event& event) {
 CUresult Captures::check_call(std::string_view name) {
     if (!any()) return CUDA_SUCCESS;
     const bool waits_for_all = name == "cuCtxSynchronize";
-    if (!waits_for_all && std::ranges::find(unsafe_in_captures, name) == unsafe_in_captures.end())
-        return CUDA_SUCCESS;
+    const bool is_unsafe =
+        std::ranges::find(unsafe_in_captures, name) != std::end(unsafe_in_captures);
+    if (!waits_for_all && !is_unsafe) return CUDA_SUCCESS;
     const CUstreamCaptureMode thread_mode = thread_capture_mode();
     if (!waits_for_all && thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
     const auto lock = capture_lock();
@@ -294,6 +337,16 @@ void Captures::forget(const GraphNode& node) {
             point.capture->captured.erase(&node);
         }
     }
+}
+
+CUresult allowed_on(const StreamUse& use, const char* symbol) noexcept {
+    Captures& captures = driver().graph_tables.captures;
+    if (!captures.any()) [[likely]]
+        return CUDA_SUCCESS;
+    const auto name = symbols::unversioned(symbol);
+    if (std::ranges::find(refused_by_captures, name) == std::end(refused_by_captures))
+        return CUDA_SUCCESS;
+    return gate::guarded([&] { return captures.refuse(use).value_or(CUDA_SUCCESS); });
 }
 
 }  // namespace lode::emulator::driver

@@ -145,7 +145,6 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
 
 LODE_ENTRY_TWINS(cuStreamQuery, _ptsz, (CUstream hStream), {
     return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) -> CUresult {
-        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
         const Point end = use.stream->submitted();
         if (!end.reached()) return CUDA_ERROR_NOT_READY;
         end.know();

@@ -29,6 +29,9 @@ CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& us
 /// The same without checking the context's error, for calls that wait and report it.
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 
+/// CUDA_SUCCESS, or why a capture of the stream forbids this call.
+CUresult allowed_on(const StreamUse& use, const char* symbol) noexcept;
+
 /// enter() with a stream: body(const StreamUse&).
 template <class Body>
 CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_means,
@@ -37,6 +40,7 @@ CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_me
         StreamUse use;
         if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
             return state;
+        if (const CUresult state = allowed_on(use, symbol); state != CUDA_SUCCESS) return state;
         return body(std::as_const(use));
     });
 }

@@ -2,6 +2,7 @@
 #include "base/cxx_names.hpp"
 #include "base/message_text.hpp"
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/checks/race/cells.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 

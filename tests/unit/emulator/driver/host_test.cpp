@@ -305,18 +305,18 @@ struct Forbidden {
     CUstream stream = nullptr;
     CUresult waited = CUDA_SUCCESS;
     CUresult freed = CUDA_SUCCESS;
-    CUresult counted = CUDA_ERROR_UNKNOWN;
+    CUresult read = CUDA_ERROR_UNKNOWN;
 
     static void call(void* user) {
         auto& self = *static_cast<Forbidden*>(user);
-        int count = 0;
+        int version = 0;
         self.waited = CU(cuStreamSynchronize, 2000)(self.stream);
         self.freed = CU(cuMemFree, 3020)(0);
-        self.counted = CU(cuDeviceGetCount, 2000)(&count);
+        self.read = CU(cuDriverGetVersion, 2020)(&version);
     }
     [[nodiscard]] bool is_refused() const {
         return waited == CUDA_ERROR_NOT_PERMITTED && freed == CUDA_ERROR_NOT_PERMITTED &&
-               counted == CUDA_SUCCESS;
+               read == CUDA_SUCCESS;
     }
 };
 
