@@ -1,0 +1,470 @@
+// What the device's built-in functions make of tricky values, on any driver, bit by bit.
+//
+//   lode_builtin_bits print [FAMILY...]   prints a line for each function with all results
+//   lode_builtin_bits condense FILE       makes of such a file what the repository keeps
+//   lode_builtin_bits source FAMILY       prints the CUDA C++ of a family
+//   lode_builtin_bits check FILE          runs all again, and fails where a line of either kind
+//                                         differs; prints the values if the line has them
+//
+// builtins/functions.txt lists the functions. builtins/results.txt has their results: digests for
+// functions that PTX and IEEE 754 define, and some values of those that may differ by a few ulp.
+#include "tests/gpu/builtins/cases.hpp"
+
+#include <lode/base/digest.hpp>
+#include <lode/base/unwrap.hpp>
+#include <lode/lode.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lode::test {
+namespace {
+
+constexpr std::size_t kept_values = 64;  // Kept of a function with a tolerance.
+constexpr int skipped = 77;
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(fmt::format("can't read {}", path));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string own_file(const char* name) {
+    return text_of(std::string(LODE_SOURCE_DIR "/tests/gpu/builtins/") + name);
+}
+
+std::string in_quotes(std::string_view text) {
+    std::string out = "\"";
+    for (const char letter : text) {
+        const auto byte = static_cast<unsigned char>(letter);
+        if (letter == '"' || letter == '\\')
+            out += fmt::format("\\{}", letter);
+        else
+            out +=
+                byte < 32 || byte > 126 ? fmt::format("\\x{:02x}", byte) : std::string(1, letter);
+    }
+    return out + "\"";
+}
+
+/// What a function writes to the process's stdout.
+template <class Function>
+std::string printed_by(const Function& function) {
+    std::FILE* const file = std::tmpfile();
+    std::fflush(stdout);
+    const int before = ::dup(1);
+    ::dup2(::fileno(file), 1);
+    function();
+    std::fflush(stdout);
+    ::dup2(before, 1);
+    ::close(before);
+    std::string text(static_cast<std::size_t>(std::max(::lseek(::fileno(file), 0, SEEK_END), 0L)),
+                     ' ');
+    ::lseek(::fileno(file), 0, SEEK_SET);
+    if (::read(::fileno(file), text.data(), text.size()) < 0) text = "unreadable";
+    std::fclose(file);
+    return text;
+}
+
+std::string source_of(const Family& family) {
+    std::string headers;
+    if (family.name == "half" || family.name == "fp8")
+        headers = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n";
+    return family.source(headers + own_file("prelude.cuh"));
+}
+
+class Machine {
+public:
+    Machine() : runtime_(unwrap(Runtime::open())), device_(unwrap(runtime_.device())) {}
+
+    [[nodiscard]] const Device& device() const { return device_; }
+
+    [[nodiscard]] Image compile(const Family& family) const {
+        CompileOptions options = unwrap(CompileOptions::parse(std::span(family.flags)));
+        // The software device runs the PTX of the same compilation.
+        const Arch arch(device_.cc());
+        const bool is_real = !runtime_.driver().is_emulator();
+        const auto source = Source::text(source_of(family), family.name + ".cu");
+        return *unwrap(runtime_.compiler().compile(source, is_real ? arch : arch.as_virtual(),
+                                                   options, {}))
+                    .image;
+    }
+
+    /// Each function's results, as a line has them.
+    std::vector<std::string> run(const Family& family, const Image& image) {
+        const Library library = unwrap(device_.load(image));
+        const Stream stream = unwrap(device_.create_stream());
+        std::vector<std::string> results;
+        for (std::size_t number = 0; number < family.functions.size(); ++number) {
+            const auto kernel = unwrap(library.kernel(fmt::format("k{}", number)));
+            results.push_back(family.prints() ? print(kernel, stream)
+                                              : apply(kernel, stream, family.functions[number]));
+        }
+        return results;
+    }
+
+    /// Runs a statement; returns the driver's result and what it leaves in `number`.
+    std::string run_statement(const Family& family, std::size_t index) {
+        static_cast<void>(unwrap(set_limit(device_, Limit::printf_fifo, 65536)));
+        Family one = family;
+        one.functions = {family.functions[index]};
+        const Library library = unwrap(device_.load(compile(one)));
+        const auto kernel = unwrap(library.kernel("k0"));
+        const Stream stream = unwrap(device_.create_stream());
+        auto out = unwrap(device_.alloc<int>(4));
+        CUdeviceptr_ address = out.native();
+        std::vector<void*> arguments{&address};
+        Status status = kernel.launch(stream, {.grid = {1}, .block = {1}}, arguments);
+        if (status) status = stream.sync();
+        if (!status) return fmt::format("result {}", status.error().native.code);
+        std::vector<int> number(4);
+        unwrap(out.copy_to(number));
+        return fmt::format("result 0, number {}", number[0]);
+    }
+
+private:
+    using CUdeviceptr_ = unsigned long long;
+
+    static void unwrap_status(const Status& status) {
+        if (!status) throw std::runtime_error(status.error().describe());
+    }
+
+    std::string apply(const auto& kernel, const Stream& stream, const Function& function) {
+        std::vector<DeviceBuffer<std::byte>> buffers;
+        for (std::size_t k = 0; k < function.arguments.size(); ++k) {
+            const auto values = values_of(function, k);
+            buffers.push_back(unwrap(device_.alloc<std::byte>(values.size())));
+            unwrap_status(buffers.back().copy_from(values));
+        }
+        std::vector<std::byte> bytes(values_count * function.result_bytes());
+        buffers.push_back(unwrap(device_.alloc<std::byte>(bytes.size())));
+        std::vector<CUdeviceptr_> addresses;
+        for (const auto& buffer : buffers)
+            addresses.push_back(buffer.native());
+        std::vector<void*> arguments;
+        for (auto& address : addresses)
+            arguments.push_back(&address);
+        int parameter = 42;
+        arguments.push_back(&parameter);
+        unwrap_status(kernel.launch(stream, {.grid = {1}, .block = {values_count}}, arguments));
+        unwrap_status(stream.sync());
+        unwrap_status(buffers.back().copy_to(bytes));
+        const ScalarType type = scalar_type(function.result);
+        std::string text;
+        for (std::size_t at = 0; at < bytes.size(); at += type.bytes) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, bytes.data() + at, type.bytes);
+            const bool is_next = at % function.result_bytes() == 0;
+            text += fmt::format("{}{:0{}x}",
+                                at == 0   ? ""
+                                : is_next ? " "
+                                          : ",",
+                                value, type.bytes * 2);
+        }
+        return text;
+    }
+
+    std::string print(const auto& kernel, const Stream& stream) {
+        auto out = unwrap(device_.alloc<int>(2));
+        CUdeviceptr_ address = out.native();
+        std::vector<void*> arguments{&address};
+        const std::string text = printed_by([&] {
+            unwrap_status(kernel.launch(stream, {.grid = {1}, .block = {1}}, arguments));
+            unwrap_status(stream.sync());
+        });
+        std::vector<int> number(2);
+        unwrap_status(out.copy_to(number));
+        return fmt::format("{} {} {}", number[0], number[1], in_quotes(text));
+    }
+
+    Runtime runtime_;
+    Device device_;
+};
+
+/// Runs each statement in a process of its own.
+std::vector<std::string> run_statements(const Family& family, const std::string& self) {
+    std::vector<std::string> results;
+    for (std::size_t number = 0; number < family.functions.size(); ++number) {
+        std::FILE* const child =
+            ::popen(fmt::format("'{}' statement {} 2>&1", self, number).c_str(), "r");
+        std::string result = "no result";
+        std::string first;
+        std::string last;
+        std::size_t count = 0;
+        char line[8192];
+        while (child != nullptr && std::fgets(line, sizeof(line), child) != nullptr) {
+            std::string text(line);
+            if (!text.empty() && text.back() == '\n') text.pop_back();
+            if (text.starts_with("result ")) result = text;
+            if (!text.starts_with("line ") && text.find("Assertion") == std::string::npos) continue;
+            if (count++ == 0) first = text;
+            last = text;
+        }
+        if (child != nullptr) ::pclose(child);
+        results.push_back(result);
+        if (count > 0) results.back() += fmt::format(", {} lines {}", count, in_quotes(first));
+        if (count > 1) results.back() += " to " + in_quotes(last);
+    }
+    return results;
+}
+
+std::vector<Family> all_families() {
+    return read_families(own_file("functions.txt"));
+}
+
+std::string key_of(const Family& family, const Function& function) {
+    return in_quotes(family.name + " " + function.name);
+}
+
+using Receive = std::function<void(const std::string& key, const std::string& results)>;
+
+/// Runs families, all if none is named.
+void run(const std::vector<std::string>& names, const std::string& self, const Receive& receive) {
+    Machine machine;
+    auto families = all_families();
+    std::erase_if(families, [&](const Family& family) {
+        return !names.empty() && std::find(names.begin(), names.end(), family.name) == names.end();
+    });
+    std::vector<std::future<Image>> images;
+    for (const Family& family : families)
+        images.push_back(std::async(std::launch::async, [&] {
+            return family.ends_contexts() ? Image{} : machine.compile(family);
+        }));
+    for (std::size_t k = 0; k < families.size(); ++k) {
+        const Family& family = families[k];
+        const Image image = images[k].get();
+        const auto results =
+            family.ends_contexts() ? run_statements(family, self) : machine.run(family, image);
+        for (std::size_t number = 0; number < results.size(); ++number)
+            receive(key_of(family, family.functions[number]), results[number]);
+    }
+}
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+/// Lines of a file: a quoted key, then the results.
+Lines read_lines(const std::string& path) {
+    std::istringstream file(text_of(path));
+    Lines lines;
+    for (std::string line; std::getline(file, line);) {
+        std::size_t end = 1;
+        while (end < line.size() && line[end] != '"')
+            end += line[end] == '\\' ? 2 : 1;
+        if (end + 2 > line.size()) continue;
+        lines.emplace_back(line.substr(0, end + 1), line.substr(end + 2));
+    }
+    return lines;
+}
+
+std::map<std::string, Function> functions_by_key() {
+    std::map<std::string, Function> functions;
+    for (const Family& family : all_families()) {
+        for (const Function& function : family.functions) {
+            if (!functions.emplace(key_of(family, function), function).second)
+                throw std::runtime_error("functions.txt has twice: " + function.name);
+        }
+    }
+    return functions;
+}
+
+std::string digest_of(const std::string& results) {
+    return "#" + sha256(results).to_hex().substr(0, 12);
+}
+
+std::string condensed(const Function& function, const std::string& results) {
+    if (function.result == 0)
+        return results.size() < 300 ? results : results.substr(0, 60) + "… " + digest_of(results);
+    if (!function.ulp) return digest_of(results);
+    std::size_t end = 0;
+    for (std::size_t k = 0; k < kept_values && end != std::string::npos; ++k)
+        end = results.find(' ', end + 1);
+    return results.substr(0, end);
+}
+
+/// The value of bits, and of a unit in its last place.
+struct Real {
+    double value = 0;
+    double ulp = 0;
+};
+Real real_of(std::uint64_t bits, const ScalarType& type) {
+    const auto of = [&](int exponent_bits, int mantissa_bits) {
+        const int bias = (1 << (exponent_bits - 1)) - 1;
+        const auto exponent =
+            static_cast<int>(bits >> mantissa_bits & ((1ULL << exponent_bits) - 1));
+        const std::uint64_t mantissa = bits & ((1ULL << mantissa_bits) - 1);
+        const bool is_negative = (bits >> (exponent_bits + mantissa_bits) & 1) != 0;
+        const double ulp = std::ldexp(1.0, std::max(exponent, 1) - bias - mantissa_bits);
+        double value = static_cast<double>(mantissa) * ulp;
+        if (exponent != 0) value += std::ldexp(1.0, exponent - bias);
+        if (exponent == 2 * bias + 1) value = mantissa != 0 ? NAN : INFINITY;
+        return Real{is_negative ? -value : value, ulp};
+    };
+    switch (type.kind) {
+        case ScalarType::Kind::half:
+            return of(5, 10);
+        case ScalarType::Kind::bfloat16:
+            return of(8, 7);
+        case ScalarType::Kind::f32:
+            return of(8, 23);
+        default:
+            return of(11, 52);
+    }
+}
+
+/// Whether results, all or the first ones, are those expected: exactly, or within the tolerance.
+bool agree(const Function& function, const std::string& expected, const std::string& got) {
+    if (expected == got || expected == condensed(function, got)) return true;
+    if (!function.ulp) return false;
+    const ScalarType type = scalar_type(function.result);
+    // The pairs of results that came of one value.
+    std::string_view a = expected;
+    std::string_view b = got;
+    const double one = real_of(type.kind == ScalarType::Kind::f64        ? 0x3ff0000000000000
+                               : type.kind == ScalarType::Kind::f32      ? 0x3f800000
+                               : type.kind == ScalarType::Kind::bfloat16 ? 0x3f80
+                                                                         : 0x3c00,
+                               type)
+                           .ulp;
+    const std::size_t digits = type.bytes * 2;
+    for (std::size_t at = 0; at + digits <= a.size(); at += digits + 1) {
+        if (at + digits > b.size()) return false;
+        const auto bits = [&](std::string_view text) {
+            return std::stoull(std::string(text.substr(at, digits)), nullptr, 16);
+        };
+        const Real x = real_of(bits(a), type);
+        const Real y = real_of(bits(b), type);
+        if (std::isnan(x.value) && std::isnan(y.value)) continue;
+        if (x.value == y.value) continue;
+        double unit = std::max(x.ulp, y.ulp);
+        if (function.is_absolute) unit = std::max(unit, one);
+        if (!(std::abs(x.value - y.value) <= *function.ulp * unit)) return false;
+    }
+    return true;
+}
+
+/// Prints the values that differ, if there are values.
+void print_differences(const Function& function, const std::string& expected,
+                       const std::string& got) {
+    if (function.result == 0 || expected[0] == '#') {
+        fmt::print("    {}\n    {} is expected\n", function.result == 0 ? got : digest_of(got),
+                   expected);
+        return;
+    }
+    std::vector<std::vector<std::byte>> arguments;
+    for (std::size_t k = 0; k < function.arguments.size(); ++k)
+        arguments.push_back(values_of(function, k));
+    std::istringstream all(expected);
+    std::istringstream ours(got);
+    std::string a;
+    std::string b;
+    int printed = 0;
+    for (std::size_t i = 0; all >> a && ours >> b; ++i) {
+        if (a == b || agree(function, a, b)) continue;
+        if (printed++ == 8) continue;
+        fmt::print("   ");
+        for (std::size_t k = 0; k < arguments.size(); ++k) {
+            const ScalarType type = scalar_type(function.arguments[k]);
+            for (std::size_t c = 0; c < type.count; ++c) {
+                std::uint64_t value = 0;
+                std::memcpy(&value, arguments[k].data() + (i * type.count + c) * type.bytes,
+                            type.bytes);
+                fmt::print("{}{:0{}x}", c == 0 ? " " : ",", value, type.bytes * 2);
+            }
+        }
+        fmt::print(": {}, {} is expected\n", b, a);
+    }
+    fmt::print("    {} of {} values differ\n", printed, values_count);
+}
+
+int check(const std::string& path, const std::string& self) {
+    if (const auto runtime = Runtime::open(); !runtime || runtime->device_count() == 0) {
+        fmt::print("skipped: {}\n", runtime ? "no device" : runtime.error().message);
+        return skipped;
+    } else if (const auto cc = unwrap(runtime->device()).cc(); Arch(cc).to_string() != "sm_90") {
+        fmt::print("skipped: the results are those of sm_90, not of {}\n", Arch(cc).to_string());
+        return skipped;
+    }
+    const auto functions = functions_by_key();
+    const auto expected = read_lines(path);
+    std::map<std::string, std::string> got;
+    run({}, self, [&](const std::string& key, const std::string& results) { got[key] = results; });
+    std::size_t wrong = 0;
+    std::size_t same = 0;
+    for (const auto& [key, results] : expected) {
+        const auto found = got.find(key);
+        const auto function = functions.find(key);
+        if (found == got.end() || function == functions.end()) {
+            fmt::print("{} isn't in functions.txt\n", key);
+            ++wrong;
+        } else if (!agree(function->second, results, found->second)) {
+            fmt::print("{} differs\n", key);
+            print_differences(function->second, results, found->second);
+            ++wrong;
+        } else {
+            ++same;
+        }
+    }
+    fmt::print("{} of {} functions agree, {} differ\n", same, functions.size(), wrong);
+    return wrong == 0 && same == functions.size() ? 0 : 1;
+}
+
+int main_of(const std::vector<std::string>& words, const std::string& self) {
+    const std::string command = words.empty() ? "" : words[0];
+    if (command == "print") {
+        run({words.begin() + 1, words.end()}, self,
+            [](const std::string& key, const std::string& results) {
+                fmt::print("{} {}\n", key, results);
+                std::fflush(stdout);
+            });
+        return 0;
+    }
+    if (command == "condense" && words.size() == 2) {
+        const auto functions = functions_by_key();
+        for (const auto& [key, results] : read_lines(words[1]))
+            fmt::print("{} {}\n", key, condensed(functions.at(key), results));
+        return 0;
+    }
+    if (command == "source" && words.size() == 2) {
+        for (const Family& family : all_families())
+            if (family.name == words[1]) fmt::print("{}", source_of(family));
+        return 0;
+    }
+    if (command == "check" && words.size() == 2) return check(words[1], self);
+    if (command == "statement" && words.size() == 2) {
+        for (const Family& family : all_families()) {
+            if (!family.ends_contexts()) continue;
+            const std::string result = Machine().run_statement(family, std::stoul(words[1]));
+            fmt::print("\n{}\n", result);
+        }
+        return 0;
+    }
+    fmt::print(stderr, "usage: lode_builtin_bits print [FAMILY...] | condense FILE | check FILE\n");
+    return 2;
+}
+
+}  // namespace
+}  // namespace lode::test
+
+int main(int count, char** values) {
+    try {
+        return lode::test::main_of({values + 1, values + count}, values[0]);
+    } catch (const std::exception& failure) {
+        std::fputs(failure.what(), stderr);
+        return 2;
+    }
+}
