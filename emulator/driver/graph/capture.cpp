@@ -73,9 +73,8 @@ constexpr std::string_view unsafe_in_captures[] = {
 
 /// Calls that no capturing stream takes, whatever the mode.
 constexpr std::string_view refused_by_captures[] = {
-    "cuMemPrefetchAsync", "cuMemcpy3DPeerAsync",    "cuMemcpyPeerAsync",
-    "cuStreamGetDevice",  "cuStreamGetFlags",       "cuStreamGetId",
-    "cuStreamQuery",      "cuStreamAttachMemAsync",
+    "cuMemPrefetchAsync", "cuMemcpy3DPeerAsync", "cuMemcpyPeerAsync", "cuStreamGetDevice",
+    "cuStreamGetFlags",   "cuStreamGetId",       "cuStreamQuery",     "cuStreamAttachMemAsync",
 };
 
 /// Locks every graph and capture.
