@@ -98,6 +98,7 @@ constexpr EntryPoint table[] = {
      }},
 #define LODE_UNSUPPORTED(name, version, stream, symbol) \
     LODE_ENTRY_POINT(name, version, stream, symbol)
+#define LODE_UNDECLARED(name, version, stream, symbol)  // Its type isn't known.
 #include "emulator/driver/entry_points.def"
 #include "emulator/driver/unsupported.def"
 #undef LODE_ENTRY_POINT

@@ -45,6 +45,7 @@ void Context::open() {
     reset_limits();
     cache_config = CU_FUNC_CACHE_PREFER_NONE;
     error_ = CUDA_SUCCESS;
+    attached = 1;
     const std::lock_guard lock(streams_mutex_);
     legacy_ = std::make_shared<Stream>(*this, Stream::Kind::legacy, 0);
     streams_.assign(1, legacy_);

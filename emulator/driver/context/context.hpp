@@ -72,6 +72,7 @@ public:
     void drain();
 
     std::atomic<unsigned> flags{0};
+    std::atomic<int> attached{1};  ///< By its creation and cuCtxAttach, less cuCtxDetach.
     std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};
 
     [[nodiscard]] static bool has_limit(CUlimit which) noexcept;

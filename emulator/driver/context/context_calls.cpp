@@ -26,18 +26,16 @@ CUresult create(const char* symbol, CUcontext* out, unsigned flags, CUdevice dev
     });
 }
 
-CUresult destroy(const char* symbol, CUcontext handle) {
-    return enter_release(symbol, [&]() -> CUresult {
-        Driver& state = driver();
-        const auto context = state.contexts.find(handle);
-        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-        if (context->is_primary()) return CUDA_ERROR_INVALID_CONTEXT;
-        if (state.contexts.remove(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-        --state.created_contexts;
-        if (current::top() == context.get()) current::pop();
-        context->end();
-        return CUDA_SUCCESS;
-    });
+CUresult destroy(CUcontext handle) {
+    Driver& state = driver();
+    const auto context = state.contexts.find(handle);
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->is_primary()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (state.contexts.remove(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    --state.created_contexts;
+    if (current::top() == context.get()) current::pop();
+    context->end();
+    return CUDA_SUCCESS;
 }
 
 CUresult push(const char* symbol, CUcontext handle) {
@@ -113,7 +111,29 @@ LODE_ENTRY cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, u
 }
 
 LODE_ENTRY cuCtxDestroy_v2(CUcontext ctx) {
-    return destroy(__func__, ctx);
+    return enter_release(__func__, [&] { return destroy(ctx); });
+}
+
+LODE_ENTRY cuCtxAttach(CUcontext* pctx, unsigned int flags) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if (pctx == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        ++context.attached;
+        *pctx = Contexts::native_of(context);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxDetach(CUcontext ctx) {
+    return enter_release(__func__, [&]() -> CUresult {
+        const auto context = driver().contexts.find(ctx);
+        if (context == nullptr || context.get() != current::top())
+            return CUDA_ERROR_INVALID_CONTEXT;
+        int attached = context->attached;
+        while (attached > 1)
+            if (context->attached.compare_exchange_weak(attached, attached - 1))
+                return CUDA_SUCCESS;
+        return destroy(ctx);
+    });
 }
 
 LODE_ENTRY cuCtxPushCurrent_v2(CUcontext ctx) {

@@ -12,6 +12,14 @@ CUcontext current() {
     return context;
 }
 
+/// The unversioned symbol, which cuGetProcAddress gives to programs of that version.
+template <class Function>
+Function first(const char* name, int version) {
+    void* const symbol = library_symbol(name);
+    CHECK(entry_point(name, version) == symbol);
+    return reinterpret_cast<Function>(symbol);
+}
+
 int is_active(CUdevice device) {
     unsigned flags = 0;
     int active = -1;
@@ -191,4 +199,62 @@ TEST_CASE("emulator context: enabling and disabling peer access returns the driv
     CHECK(CU(cuCtxDisablePeerAccess, 4000)(peer) == CUDA_SUCCESS);
     CHECK(CU(cuCtxDisablePeerAccess, 4000)(peer) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     CHECK(CU(cuCtxEnablePeerAccess, 4000)(scope.native(), 0) == CUDA_ERROR_INVALID_DEVICE);
+}
+
+TEST_CASE("emulator context: a context lives until its last detachment") {
+    const Machine machine;
+    CUcontext context = nullptr;
+    REQUIRE(CU(cuCtxCreate, 11040)(&context, nullptr, 0, 0, 0) == CUDA_SUCCESS);
+    CUcontext attached = nullptr;
+    CHECK(CU(cuCtxAttach, 2000)(&attached, 1) == CUDA_ERROR_INVALID_VALUE);
+    REQUIRE(CU(cuCtxAttach, 2000)(&attached, 0) == CUDA_SUCCESS);
+    CHECK(attached == context);
+    CHECK(CU(cuCtxDetach, 2000)(context) == CUDA_SUCCESS);
+    CHECK(current() == context);
+    CHECK(CU(cuCtxDetach, 2000)(context) == CUDA_SUCCESS);
+    CHECK(current() == nullptr);
+    CHECK(CU(cuCtxDetach, 2000)(context) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(machine.live(LODE_EMULATOR_CONTEXTS) == 0);
+}
+
+TEST_CASE("emulator context: no detachment ends a primary context") {
+    const Machine machine;
+    const Current current;
+    CHECK(CU(cuCtxDetach, 2000)(current.native()) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(is_active(0) == 1);
+}
+
+TEST_CASE("emulator context: the first forms of entry points do what the newest ones do") {
+    const Machine machine;
+    CUcontext context = nullptr;
+    REQUIRE(first<PFN_cuCtxCreate_v3020>("cuCtxCreate", 2000)(&context, 0, 0) == CUDA_SUCCESS);
+    CUcontext popped = nullptr;
+    CHECK(first<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 2000)(&popped) == CUDA_SUCCESS);
+    CHECK(popped == context);
+    CHECK(first<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 2000)(context) == CUDA_SUCCESS);
+    unsigned bytes = 0;
+    CHECK(first<CUresult (*)(unsigned*, CUdevice)>("cuDeviceTotalMem", 2000)(&bytes, 0) ==
+          CUDA_SUCCESS);
+    CHECK(bytes == 0xffffffff);
+    CUevent event = nullptr;
+    REQUIRE(CU(cuEventCreate, 2000)(&event, 0) == CUDA_SUCCESS);
+    CHECK(first<PFN_cuEventDestroy_v4000>("cuEventDestroy", 2000)(event) == CUDA_SUCCESS);
+    CUstream stream = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&stream, 0) == CUDA_SUCCESS);
+    CHECK(first<PFN_cuStreamDestroy_v4000>("cuStreamDestroy", 2000)(stream) == CUDA_SUCCESS);
+    void* host = nullptr;
+    REQUIRE(first<CUresult (*)(void**, unsigned)>("cuMemAllocHost", 2000)(&host, 16) ==
+            CUDA_SUCCESS);
+    CHECK(CU(cuMemFreeHost, 2000)(host) == CUDA_SUCCESS);
+    std::string ptx =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+    CUlinkState link = nullptr;
+    REQUIRE(first<PFN_cuLinkCreate_v6050>("cuLinkCreate", 5050)(0, nullptr, nullptr, &link) ==
+            CUDA_SUCCESS);
+    CHECK(first<PFN_cuLinkAddData_v6050>("cuLinkAddData", 5050)(link, CU_JIT_INPUT_PTX, ptx.data(),
+                                                                ptx.size() + 1, "k", 0, nullptr,
+                                                                nullptr) == CUDA_SUCCESS);
+    CHECK(CU(cuLinkDestroy, 5050)(link) == CUDA_SUCCESS);
+    CHECK(first<PFN_cuCtxDestroy_v4000>("cuCtxDestroy", 2000)(context) == CUDA_SUCCESS);
+    CHECK(current() == nullptr);
 }
