@@ -1,4 +1,5 @@
 // Generates programs from the tables.
+#include "address.hpp"
 #include "expand.hpp"
 #include "program.hpp"
 
@@ -57,8 +58,23 @@ public:
         }
     }
 
+    /// The same with another address as one operand, and with nothing else changed.
+    void run_addresses(std::size_t budget, std::unordered_set<std::uint64_t>& seen,
+                       std::vector<Program>& into) {
+        std::size_t made = 0;
+        for (std::size_t tries = 0; made < budget && tries < 12 * budget; ++tries) {
+            Program program;
+            if (read(*rows_[tries % rows_.size()], program)) continue;
+            if (!change_address(program)) continue;
+            if (!seen.insert(digest(program.text())).second) continue;
+            into.push_back(std::move(program));
+            ++made;
+        }
+    }
+
 private:
-    bool make(const Tables::Row& row, Program& program) {
+    /// Returns whether the row is of directives.
+    bool read(const Tables::Row& row, Program& program) {
         const std::string text = expand(row.text, random_);
         program.family = row.family;
         program.target = row.target;
@@ -85,7 +101,11 @@ private:
                 program.instruction = part;
             }
         }
-        if (program.instruction.empty()) directives = true;
+        return directives || program.instruction.empty();
+    }
+
+    bool make(const Tables::Row& row, Program& program) {
+        const bool directives = read(row, program);
         const std::size_t roll = random_.below(100);
         program.kind = roll < 42   ? Kind::form
                        : roll < 54 ? Kind::order
@@ -110,8 +130,37 @@ private:
                 return change_target(program);
             case Kind::token:
                 return change_token(program);
+            case Kind::address:
+                break;  // By run_addresses().
         }
         return false;
+    }
+
+    // Mostly in the place of an address, and of the same variable or register.
+    bool change_address(Program& program) {
+        program.kind = Kind::address;
+        Instruction made = split(program.instruction);
+        std::vector<std::string*> places;
+        for (std::string& operand : made.operands)
+            if (operand.starts_with('[') && operand.find(',') == operand.npos)
+                places.push_back(&operand);
+        const bool is_address = !places.empty() && !random_.one_in(4);
+        if (!is_address) {
+            places.clear();
+            for (std::string& operand : made.operands)
+                places.push_back(&operand);
+        }
+        if (places.empty()) return false;
+        std::string& place = *random_.pick(places);
+        std::string base;
+        if (is_address && random_.one_in(2)) {
+            base = place.substr(1, place.find_first_of("+-]") - 1);
+        } else if (random_.one_in(2)) {
+            base = random_.pick(arrays_);
+        }
+        place = random_address(random_, base);
+        program.instruction = made.text();
+        return true;
     }
 
     bool change_order(Program& program) {
@@ -256,6 +305,7 @@ private:
     const std::vector<std::string>& modifiers_;
     std::vector<std::string> own_;
     Random random_;
+    const std::vector<std::string> arrays_{"garr", "garr", "gvec", "sarr", "lbuf", "cbuf"};
     const std::vector<std::string> guards_{"@%p_1 ", "@!%p_1 "};
     const std::vector<std::string> suffixes_{"x", "2", "_", "::a"};
     const std::vector<std::string> types_{"u16", "u32",   "u64",  "s16", "s32", "s64", "b16",
@@ -355,7 +405,9 @@ std::vector<Program> Tables::programs(std::uint64_t seed) const {
         std::vector<const Row*> rows;
         for (const Row& row : rows_)
             if (row.family == family) rows.push_back(&row);
-        Maker(rows, modifiers, seed).run(60 + 20 * rows.size(), seen, all);
+        Maker maker(rows, modifiers, seed);
+        maker.run(60 + 20 * rows.size(), seen, all);
+        maker.run_addresses(10 + 4 * rows.size(), seen, all);
     }
     return all;
 }

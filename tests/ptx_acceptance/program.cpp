@@ -61,7 +61,8 @@ int bytes_of(std::string_view type) {
 }  // namespace
 
 std::string_view name_of(Kind kind) noexcept {
-    constexpr std::string_view all[] = {"form", "order", "modifier", "operand", "target", "token"};
+    constexpr std::string_view all[] = {"form",   "order", "modifier", "operand",
+                                        "target", "token", "address"};
     return all[static_cast<std::size_t>(kind)];
 }
 
@@ -100,6 +101,10 @@ std::string Program::text(bool live, bool canonical_order) const {
 std::span<const std::pair<std::string_view, std::string_view>> Program::declarations() noexcept {
     static constexpr std::pair<std::string_view, std::string_view> all[] = {
         {"gbuf", ".global .align 16 .b8 gbuf[64];\n"},
+        {"garr", ".global .align 16 .u32 garr[16];\n"},
+        {"gvec", ".global .align 16 .v4 .f32 gvec[4];\n"},
+        {"gone", ".global .align 16 .u32 gone;\n"},
+        {"sarr", ".shared .align 16 .u64 sarr[8];\n"},
         {"cbuf", ".const .align 16 .b8 cbuf[64];\n"},
         {"sbuf", ".shared .align 16 .b8 sbuf[64];\n"},
         {"fun", ".func fun () { ret; }\n"}};

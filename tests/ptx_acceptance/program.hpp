@@ -11,7 +11,7 @@
 namespace lode::ptx_acceptance {
 
 /// How a form of the table was changed.
-enum class Kind : std::uint8_t { form, order, modifier, operand, target, token };
+enum class Kind : std::uint8_t { form, order, modifier, operand, target, token, address };
 
 [[nodiscard]] std::string_view name_of(Kind kind) noexcept;
 

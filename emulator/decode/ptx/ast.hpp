@@ -96,7 +96,6 @@ enum class OperandKind : std::uint8_t {
     table,     ///< index: in Function::tables
     sink,      ///< "_"
     list,      ///< {…} or (…): index, count: in Function::elements
-    opaque,    ///< Used by unsupported instructions only
 };
 
 struct Operand {
@@ -104,6 +103,9 @@ struct Operand {
     bool negated = false;     ///< !p
     bool address = false;     ///< In brackets: [base + bits]
     bool is_element = false;  ///< "name[3]": an address without brackets
+    /// Only before validation, "name[%r+3]": the bytes of an element. count is %r's register, bits
+    /// the 3.
+    std::uint8_t scale = 0;
     std::uint32_t index = 0;
     std::uint32_t count = 0;
     std::int32_t pair = -1;  ///< "d|p": the register after the bar; -2 for "_"
@@ -269,5 +271,9 @@ constexpr int own_version = 900;
 /// the emulator doesn't support. Puts each opcode's modifiers into the grammar's order, and sets
 /// each instruction's reading and traits.
 [[nodiscard]] ParseError validate(Module& module);
+
+/// Puts instructions that compute the address before each instruction with an operand such as
+/// "name[%r+3]", which becomes a register. Theirs have no reading; false if there are none.
+bool expand_elements(Function& function);
 
 }  // namespace lode::emulator::ptx

@@ -279,7 +279,7 @@ private:
             case Want::video:
                 if (!selector_fits(selector, 'b', 1, '4') && !selector_fits(selector, 'h', 1, '2'))
                     return false;
-                return operand.kind != OperandKind::sum &&
+                return (operand.kind == OperandKind::reg || operand.kind == OperandKind::integer) &&
                        value_fits(form, plain, form.type, false);
             case Want::whole:
                 if (is_mad) return selector.empty() && value_fits(form, plain, form.type, false);
@@ -329,6 +329,7 @@ private:
 
     bool constant_fits(const OperandForm& form, const Operand& operand, Type type) {
         const bool real = type.kind == Class::real;
+        const bool is_plain = is_integer(type.kind);
         switch (operand.kind) {
             case OperandKind::integer:
                 return !real && type.kind != Class::packed && type.kind != Class::other &&
@@ -342,11 +343,10 @@ private:
             case OperandKind::special:
                 return form.is_wider && reading_.name() == "cvt";
             case OperandKind::symbol:
-                return !real && type.kind != Class::predicate &&
-                       (operand.bits != 0 ||
-                        (form.is_template && !form.is_wider && !symbols_.contains(operand.name)));
+                return is_plain && (operand.bits != 0 || (form.is_template && !form.is_wider &&
+                                                          !symbols_.contains(operand.name)));
             case OperandKind::variable:
-                return !real && type.kind != Class::predicate && operand.bits != 0;
+                return is_plain && operand.bits != 0;
             default:
                 return false;
         }
@@ -368,7 +368,12 @@ private:
     }
 
     bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
-        if (!operand.address && !operand.is_element) return false;
+        const Action action = reading_.traits.action;
+        if (operand.is_element) {
+            if (action != Action::load && action != Action::store) return false;
+        } else if (!operand.address) {
+            return false;
+        }
         switch (operand.kind) {
             case OperandKind::reg: {
                 const Register& base = function_.registers[operand.index];

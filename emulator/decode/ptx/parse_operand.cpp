@@ -56,13 +56,12 @@ Operand Parser::constant_operand() {
     return made;
 }
 
-// %r1+4, name+4: as in ptxas, only a plus and a constant may follow.
+// %r1+4, name+4: as in ptxas, only a plus and a constant expression may follow.
 void Parser::plus_constant(Operand& operand) {
-    while (accept('+')) {
-        const Constant value = binary_constant(9, 0);
-        if (value.kind != OperandKind::integer) fail("Expected an integer after '+'.");
-        operand.bits += value.bits;
-    }
+    expect('+');
+    const Constant value = constant_expression();
+    if (value.kind != OperandKind::integer) fail("Expected an integer after '+'.");
+    operand.bits += value.bits;
     if (operand.kind == OperandKind::reg) {
         operand.kind = OperandKind::sum;
     } else if (operand.kind != OperandKind::symbol && operand.kind != OperandKind::variable) {
@@ -70,26 +69,36 @@ void Parser::plus_constant(Operand& operand) {
     }
 }
 
-// name[3]: the address of an element, in brackets or as a value.
+// name[3], name[%r], name[%r+3]: the address of an element, in place of brackets. As in ptxas, the
+// elements of vectors count singly, and the offset in bytes has 32 bits, zero-extended.
 void Parser::element(Operand& operand) {
-    std::uint64_t size = 1;
-    if (operand.kind == OperandKind::variable) {
-        const Variable& variable = function_->variables[operand.index];
-        size = std::uint64_t{variable.type.bytes} * variable.lanes;
-    } else {
-        const Variable* const variable = global_named(operand.name);
-        if (variable != nullptr) size = std::uint64_t{variable->type.bytes} * variable->lanes;
-    }
+    const Variable* const variable = operand.kind == OperandKind::variable
+                                         ? &function_->variables[operand.index]
+                                         : global_named(operand.name);
+    if (variable == nullptr || !variable->is_array)
+        return fail("'" + std::string(operand.name) + "' isn't an array.");
+    operand.is_element = true;
     if (lexer_.token == Token::word && lexer_.text != "WARP_SZ") {
-        operand = word_operand();
-        if (lexer_.is('+')) plus_constant(operand);
-        operand.kind = OperandKind::opaque;
+        scaled_element(operand, variable->type.bytes);
     } else {
         const Constant index = constant_expression();
-        operand.bits += index.bits * size;
-        operand.is_element = true;
+        if (index.kind != OperandKind::integer) fail("Expected an integer as the index.");
+        operand.bits += static_cast<std::uint32_t>(index.bits * variable->type.bytes);
     }
     expect(']');
+}
+
+void Parser::scaled_element(Operand& operand, std::uint8_t bytes) {
+    Operand index = word_operand();
+    if (index.kind != OperandKind::reg || !index.selector.empty())
+        return fail("'" + std::string(index.name) + "' can't be an index.");
+    const Register& have = function_->registers[index.index];
+    if (have.bytes == 0 || have.bytes > 8 || !is_integer(have.kind))
+        return fail("The index '" + std::string(index.name) + "' isn't an integer.");
+    operand.scale = bytes;
+    operand.count = index.index;
+    if (lexer_.is('+')) plus_constant(index);
+    operand.bits = index.bits;
 }
 
 /// A variable of the module, by its own name or by the module's name for a variable of a block.
@@ -209,6 +218,7 @@ Operand Parser::list_of(const std::vector<Operand>& items) {
 // [base], [base+4], [base+-4], [4096]; addresses of several parts (textures, tensors) are lists.
 Operand Parser::bracketed() {
     Operand made = operand();
+    if (made.is_element) fail("An element's address has no brackets around it.");
     if (made.kind == OperandKind::sum) made.kind = OperandKind::reg;
     if (lexer_.is(',')) {
         std::vector<Operand> parts{made};

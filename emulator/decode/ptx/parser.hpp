@@ -172,6 +172,7 @@ private:
     const Variable* global_named(std::string_view name) const;
     void plus_constant(Operand& operand);
     void element(Operand& operand);
+    void scaled_element(Operand& operand, std::uint8_t bytes);
     Operand element_of(std::string_view name);
     Operand vector_operand(std::uint32_t first, std::uint32_t lanes);
 

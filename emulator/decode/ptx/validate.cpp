@@ -130,7 +130,17 @@ public:
     }
 
     ParseError check(Function& function) {
+        ParseError error = check_instructions(function);
+        if (error.message.empty() && expand_elements(function))
+            error = check_instructions(function);
+        return error;
+    }
+
+private:
+    /// Checks those that have no reading yet.
+    ParseError check_instructions(Function& function) {
         for (Instruction& instruction : function.instructions) {
+            if (instruction.reading != nullptr) continue;
             const std::span readings = read(instruction);
             if (readings.empty()) return {instruction.line, std::move(why_)};
             instruction.opcode = readings.front().text;
@@ -155,7 +165,6 @@ public:
         return {};
     }
 
-private:
     /// What an opcode means for an old .target, in the words of later ones: before sm_20,
     /// instructions on .f32 flush subnormal numbers, and mad without a rounding mode is fma.rn.
     const Reading& modern(const Reading& reading) const {

@@ -192,6 +192,63 @@ TEST_CASE("ptx grammar: an array element as an operand is its address") {
         [](auto lane) { return lane; });
 }
 
+TEST_CASE("ptx grammar: an index may be a register, plus a constant") {
+    const std::string array = ".shared .align 16 .u32 array[64];\n.shared .v4 .u16 vectors[16];\n";
+    // Every lane stores its number and loads that of another.
+    const auto loads = [&](const std::string& body, std::int64_t (*wanted)(std::int64_t lane)) {
+        INFO(body);
+        check_lanes(array + ".reg .u64 i64;\n.reg .s16 i16;\n.reg .u64 a, b;\n" +
+                        "st.shared.u32 array[%r0], %r0;\nbar.warp.sync -1;\n" + body,
+                    wanted);
+    };
+    loads("and.b32 %r2, %r0, 15;\nld.shared.u32 %r1, array[%r2+3];\n",
+          [](auto lane) { return (lane & 15) + 3; });
+    loads("or.b32 %r2, %r0, 1;\nld.shared.u32 %r1, array[%r2+-1];\n",
+          [](auto lane) { return lane & ~1; });
+    loads(
+        "cvt.u64.u32 i64, %r0;\nadd.u64 i64, i64, 0x100000000;\n"
+        "ld.shared.u32 %r1, array[i64];\n",
+        [](auto lane) { return lane; });
+    loads("cvt.s16.u32 i16, %r0;\nneg.s16 i16, i16;\nld.shared.u32 %r1, array[i16+31];\n",
+          [](auto lane) { return 31 - lane; });
+    // A lane that isn't active doesn't access anything.
+    loads(
+        "mov.u32 %r1, 7;\nsetp.lt.u32 %p1, %r0, 8;\nmul.lo.u32 %r2, %r0, 0x7fff;\n"
+        "@!%p1 mov.u32 %r2, 0x7fffff;\n@%p1 ld.shared.u32 %r1, array[%r0];\n",
+        [](auto lane) { return lane < 8 ? lane : 7; });
+    loads(
+        "bra Next;\nNext: mov.u64 a, vectors[%r0];\nmov.u64 b, vectors[0];\nsub.u64 a, a, b;\n"
+        "cvt.u32.u64 %r1, a;\n",
+        [](auto lane) { return 2 * lane; });
+}
+
+TEST_CASE("ptx grammar: the elements of a vector count singly, and an offset has 32 bits") {
+    const auto offset = [&](const std::string& place, std::int64_t want) {
+        INFO(place);
+        check_lanes(".local .v4 .f32 vectors[4];\n.reg .b64 a, b;\n.reg .u32 high;\nmov.u64 a, " +
+                        place + ";\nmov.u64 b, vectors;\nsub.u64 a, a, b;\n" +
+                        "mov.b64 {%r1, high}, a;\n",
+                    [=](auto) { return want; });
+    };
+    offset("vectors[1]", 4);
+    offset("vectors[0x40000001]", 4);
+}
+
+TEST_CASE("ptx grammar: an index is of an array, an integer, and in no brackets") {
+    for (const char* const wrong :
+         {"mov.u64 %rd1, single[0];", "mov.u64 %rd1, single[%r1];",
+          "ld.shared.u32 %r1, [array[1]];", "ld.shared.u32 %r1, array[%f1];",
+          "ld.shared.u32 %r1, array[%p1];", "ld.shared.u32 %r1, array[%tid.x];",
+          "ld.shared.u32 %r1, array[%r1+%r2];", "ld.shared.u32 %r1, array[%r1-1];",
+          "ld.shared.u32 %r1, array[1.5];", "ld.global.u32 %r1, array[%r1];",
+          "atom.shared.add.u32 %r1, array[%r2], 1;", "atom.shared.add.u32 %r1, array[2], 1;",
+          "add.u64 %rd1, array[%r1], 1;"}) {
+        INFO(wrong);
+        CHECK(refusal_of(".shared .u32 single;\n.shared .u32 array[64];\n" + std::string(wrong)) !=
+              "");
+    }
+}
+
 TEST_CASE("ptx grammar: calls accept registers, and arguments that don't match are refused") {
     const std::string twice =
         ".func (.param .b32 r) twice (.param .b32 a, .param .b64 b)\n{\n.reg .b32 %x;\n"
