@@ -130,6 +130,7 @@ CUresult copy_2d(const char* symbol, const CUDA_MEMCPY2D* descriptor, CUstream s
                  DefaultStream null_means, Waits waits) {
     return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         if (descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (descriptor->WidthInBytes == 0 || descriptor->Height == 0) return CUDA_SUCCESS;
         BoxCopy box;
         const CUresult state = box_of(*descriptor, box);
         return state == CUDA_SUCCESS ? copy(use, box, waits) : state;
@@ -141,6 +142,8 @@ CUresult copy_3d(const char* symbol, const Descriptor* descriptor, CUstream stre
                  DefaultStream null_means, Waits waits) {
     return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         if (descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (descriptor->WidthInBytes == 0 || descriptor->Height == 0 || descriptor->Depth == 0)
+            return CUDA_SUCCESS;
         BoxCopy box;
         const CUresult state = box_of_3d(*descriptor, box);
         return state == CUDA_SUCCESS ? copy(use, box, waits) : state;
