@@ -6,6 +6,9 @@
 //   lode_builtin_bits check FILE          runs all again, and fails where a line of either kind
 //                                         differs; prints the values if the line has them
 //
+// Lines are in the order in which they become known. Calls of printf and statements, which may end
+// a context or their process, run in processes of their own; how such a one ends is an answer.
+//
 // builtins/functions.txt lists the functions. builtins/results.txt has their results: digests for
 // functions that PTX and IEEE 754 define, and some values of those that may differ by a few ulp.
 #include "tests/gpu/builtins/cases.hpp"
@@ -15,7 +18,10 @@
 #include <lode/lode.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,12 +31,16 @@
 #include <future>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 #include <span>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace lode::test {
@@ -38,6 +48,12 @@ namespace {
 
 constexpr std::size_t kept_values = 64;  // Kept of a function with a tolerance.
 constexpr int skipped = 77;
+constexpr int lost_context = 3;    // Exit code of a process of calls that can't go on.
+constexpr unsigned patience = 20;  // Seconds until a launch counts as one that hangs.
+constexpr std::size_t calls_of_process = 40;
+constexpr std::size_t most_processes = 8;
+
+using Receive = std::function<void(const Function&, const std::string& results)>;
 
 std::string text_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -105,17 +121,29 @@ public:
                     .image;
     }
 
-    /// Each function's results, as a line has them.
-    std::vector<std::string> run(const Family& family, const Image& image) {
+    /// Passes on each function's results, as a line has them.
+    void run(const Family& family, const Image& image, const Receive& receive) {
         const Library library = unwrap(device_.load(image));
         const Stream stream = unwrap(device_.create_stream());
-        std::vector<std::string> results;
         for (std::size_t number = 0; number < family.functions.size(); ++number) {
             const auto kernel = unwrap(library.kernel(fmt::format("k{}", number)));
-            results.push_back(family.prints() ? print(kernel, stream)
-                                              : apply(kernel, stream, family.functions[number]));
+            receive(family.functions[number], apply(kernel, stream, family.functions[number]));
         }
-        return results;
+    }
+
+    /// Prints what some calls of printf give, each after its number; false if one ends the context.
+    bool run_calls(Family family, std::size_t first, std::size_t last) {
+        const auto calls = family.functions.begin();
+        family.functions = {calls + static_cast<long>(first), calls + static_cast<long>(last)};
+        const Library library = unwrap(device_.load(compile(family)));
+        const Stream stream = unwrap(device_.create_stream());
+        for (std::size_t number = first; number < last; ++number) {
+            const auto kernel = unwrap(library.kernel(fmt::format("k{}", number - first)));
+            const std::string results = print(kernel, stream);
+            fmt::print("{} {}\n", number, results);
+            if (results.starts_with("result ")) return false;
+        }
+        return true;
     }
 
     /// Runs a statement; returns the driver's result and what it leaves in `number`.
@@ -129,8 +157,7 @@ public:
         auto out = unwrap(device_.alloc<int>(4));
         CUdeviceptr_ address = out.native();
         std::vector<void*> arguments{&address};
-        Status status = kernel.launch(stream, {.grid = {1}, .block = {1}}, arguments);
-        if (status) status = stream.sync();
+        const Status status = launch(kernel, stream, arguments);
         if (!status) return fmt::format("result {}", status.error().native.code);
         std::vector<int> number(4);
         unwrap(out.copy_to(number));
@@ -142,6 +169,13 @@ private:
 
     static void unwrap_status(const Status& status) {
         if (!status) throw std::runtime_error(status.error().describe());
+    }
+
+    /// Runs one thread; ends the process if it takes too long.
+    static Status launch(const auto& kernel, const Stream& stream, std::span<void*> arguments) {
+        ::alarm(patience);
+        Status status = kernel.launch(stream, {.grid = {1}, .block = {1}}, arguments);
+        return status ? stream.sync() : status;
     }
 
     std::string apply(const auto& kernel, const Stream& stream, const Function& function) {
@@ -183,10 +217,10 @@ private:
         auto out = unwrap(device_.alloc<int>(2));
         CUdeviceptr_ address = out.native();
         std::vector<void*> arguments{&address};
-        const std::string text = printed_by([&] {
-            unwrap_status(kernel.launch(stream, {.grid = {1}, .block = {1}}, arguments));
-            unwrap_status(stream.sync());
-        });
+        Status status;
+        const std::string text = printed_by([&] { status = launch(kernel, stream, arguments); });
+        if (!status)
+            return fmt::format("result {}, {}", status.error().native.code, in_quotes(text));
         std::vector<int> number(2);
         unwrap_status(out.copy_to(number));
         return fmt::format("{} {} {}", number[0], number[1], in_quotes(text));
@@ -196,31 +230,83 @@ private:
     Device device_;
 };
 
-/// Runs each statement in a process of its own.
-std::vector<std::string> run_statements(const Family& family, const std::string& self) {
-    std::vector<std::string> results;
-    for (std::size_t number = 0; number < family.functions.size(); ++number) {
-        std::FILE* const child =
-            ::popen(fmt::format("'{}' statement {} 2>&1", self, number).c_str(), "r");
-        std::string result = "no result";
-        std::string first;
-        std::string last;
-        std::size_t count = 0;
-        char line[8192];
-        while (child != nullptr && std::fgets(line, sizeof(line), child) != nullptr) {
-            std::string text(line);
-            if (!text.empty() && text.back() == '\n') text.pop_back();
-            if (text.starts_with("result ")) result = text;
-            if (!text.starts_with("line ") && text.find("Assertion") == std::string::npos) continue;
-            if (count++ == 0) first = text;
-            last = text;
-        }
-        if (child != nullptr) ::pclose(child);
-        results.push_back(result);
-        if (count > 0) results.back() += fmt::format(", {} lines {}", count, in_quotes(first));
-        if (count > 1) results.back() += " to " + in_quotes(last);
+/// Runs a command; returns its exit code, -1 if a signal ends it, and how it ends in words.
+std::pair<int, std::string> run_process(const std::string& command,
+                                        const std::function<void(std::string)>& receive_line) {
+    std::FILE* const child = ::popen(command.c_str(), "r");
+    if (child == nullptr) throw std::runtime_error("can't start " + command);
+    std::string text;
+    std::array<char, 4096> part{};
+    while (std::fgets(part.data(), part.size(), child) != nullptr) {
+        text += part.data();
+        if (text.empty() || text.back() != '\n') continue;
+        text.pop_back();
+        receive_line(std::exchange(text, {}));
     }
-    return results;
+    const int status = ::pclose(child);
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return {signal == 0 ? WEXITSTATUS(status) : -1,
+            signal == SIGALRM ? "hangs"
+            : signal != 0     ? fmt::format("ends by signal {}", signal)
+                              : fmt::format("ends with {}", WEXITSTATUS(status))};
+}
+
+std::string run_statement(const std::string& self, std::size_t number) {
+    std::string result;
+    std::string first;
+    std::string last;
+    std::size_t count = 0;
+    const std::string command = fmt::format("exec '{}' statement {} 2>&1", self, number);
+    const auto end = run_process(command, [&](const std::string& text) {
+        if (text.starts_with("result ")) result = text;
+        if (!text.starts_with("line ") && text.find("Assertion") == std::string::npos) return;
+        if (count++ == 0) first = text;
+        last = text;
+    });
+    if (result.empty()) result = end.second;
+    if (count > 0) result += fmt::format(", {} lines {}", count, in_quotes(first));
+    if (count > 1) result += " to " + in_quotes(last);
+    return result;
+}
+
+/// Runs calls of printf in a process, and those after one that ends it in another one.
+void run_calls(const Family& family, const std::string& self, std::size_t first, std::size_t last,
+               const Receive& receive) {
+    while (first < last) {
+        const std::string command = fmt::format("exec '{}' calls {} {}", self, first, last);
+        const auto end = run_process(command, [&](const std::string& text) {
+            const std::string number = fmt::format("{} ", first);
+            if (first < last && text.starts_with(number))
+                receive(family.functions[first++], text.substr(number.size()));
+        });
+        if (first < last && end.first != lost_context)
+            receive(family.functions[first++], end.second);
+    }
+}
+
+/// Runs calls or statements in processes of their own, some at a time.
+void run_processes(const Family& family, const std::string& self, const Receive& receive) {
+    const std::size_t step = family.prints() ? calls_of_process : 1;
+    const std::size_t count = family.functions.size();
+    std::atomic<std::size_t> next = 0;
+    std::mutex mutex;
+    const Receive receive_one = [&](const Function& function, const std::string& results) {
+        const std::lock_guard lock(mutex);
+        receive(function, results);
+    };
+    std::vector<std::future<void>> workers;
+    const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t k = 0; k < std::min(at_once, most_processes); ++k)
+        workers.push_back(std::async(std::launch::async, [&] {
+            for (std::size_t at = 0; (at = next.fetch_add(step)) < count;) {
+                if (family.prints())
+                    run_calls(family, self, at, std::min(at + step, count), receive_one);
+                else
+                    receive_one(family.functions[at], run_statement(self, at));
+            }
+        }));
+    for (auto& worker : workers)
+        worker.get();
 }
 
 std::vector<Family> all_families() {
@@ -231,27 +317,29 @@ std::string key_of(const Family& family, const Function& function) {
     return in_quotes(family.name + " " + function.name);
 }
 
-using Receive = std::function<void(const std::string& key, const std::string& results)>;
-
-/// Runs families, all if none is named.
-void run(const std::vector<std::string>& names, const std::string& self, const Receive& receive) {
-    Machine machine;
+/// Runs families, all if none is named; passes on each line, a key and its results.
+void run(const std::vector<std::string>& names, const std::string& self,
+         const std::function<void(const std::string& key, const std::string& results)>& receive) {
     auto families = all_families();
     std::erase_if(families, [&](const Family& family) {
         return !names.empty() && std::find(names.begin(), names.end(), family.name) == names.end();
     });
+    Machine machine;
     std::vector<std::future<Image>> images;
     for (const Family& family : families)
         images.push_back(std::async(std::launch::async, [&] {
-            return family.ends_contexts() ? Image{} : machine.compile(family);
+            return family.has_processes() ? Image{} : machine.compile(family);
         }));
     for (std::size_t k = 0; k < families.size(); ++k) {
         const Family& family = families[k];
         const Image image = images[k].get();
-        const auto results =
-            family.ends_contexts() ? run_statements(family, self) : machine.run(family, image);
-        for (std::size_t number = 0; number < results.size(); ++number)
-            receive(key_of(family, family.functions[number]), results[number]);
+        const Receive receive_one = [&](const Function& function, const std::string& results) {
+            receive(key_of(family, function), results);
+        };
+        if (family.has_processes())
+            run_processes(family, self, receive_one);
+        else
+            machine.run(family, image, receive_one);
     }
 }
 
@@ -429,14 +517,20 @@ int main_of(const std::vector<std::string>& words, const std::string& self) {
         run({words.begin() + 1, words.end()}, self,
             [](const std::string& key, const std::string& results) {
                 fmt::print("{} {}\n", key, results);
-                std::fflush(stdout);
             });
         return 0;
     }
     if (command == "condense" && words.size() == 2) {
         const auto functions = functions_by_key();
+        std::map<std::string, std::string> lines;
         for (const auto& [key, results] : read_lines(words[1]))
-            fmt::print("{} {}\n", key, condensed(functions.at(key), results));
+            lines[key] = condensed(functions.at(key), results);
+        for (const Family& family : all_families()) {
+            for (const Function& function : family.functions) {
+                const std::string key = key_of(family, function);
+                if (lines.contains(key)) fmt::print("{} {}\n", key, lines[key]);
+            }
+        }
         return 0;
     }
     if (command == "source" && words.size() == 2) {
@@ -445,6 +539,13 @@ int main_of(const std::vector<std::string>& words, const std::string& self) {
         return 0;
     }
     if (command == "check" && words.size() == 2) return check(words[1], self);
+    if (command == "calls" && words.size() == 3) {
+        bool goes_on = true;
+        for (const Family& family : all_families())
+            if (family.prints())
+                goes_on = Machine().run_calls(family, std::stoul(words[1]), std::stoul(words[2]));
+        return goes_on ? 0 : lost_context;
+    }
     if (command == "statement" && words.size() == 2) {
         for (const Family& family : all_families()) {
             if (!family.ends_contexts()) continue;
@@ -462,6 +563,7 @@ int main_of(const std::vector<std::string>& words, const std::string& self) {
 
 int main(int count, char** values) {
     try {
+        std::setvbuf(stdout, nullptr, _IOLBF, 0);  // What is known stays, however a process ends.
         return lode::test::main_of({values + 1, values + count}, values[0]);
     } catch (const std::exception& failure) {
         std::fputs(failure.what(), stderr);

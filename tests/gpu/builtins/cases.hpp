@@ -41,6 +41,7 @@ struct Family {
 
     [[nodiscard]] bool prints() const { return name == "printf"; }
     [[nodiscard]] bool ends_contexts() const { return name == "fatal"; }
+    [[nodiscard]] bool has_processes() const { return prints() || ends_contexts(); }
     /// CUDA C++ with a kernel for each function, "k" and its number.
     [[nodiscard]] std::string source(const std::string& prelude) const;
 };
