@@ -53,12 +53,14 @@ std::string_view why_not_freed(FreeOutcome outcome) {
     }
 }
 
-std::string text_at(WarpContext& c, u32 lane, u64 address) {
-    std::string text;
+/// The text at a generic address, if that is in any memory.
+std::optional<std::string> text_at(WarpContext& c, u32 lane, u64 address) {
     char letter = 0;
-    while (text.size() < 65536 && read_generic(c, lane, address + text.size(), &letter, 1) &&
-           letter != 0) {
+    if (!read_generic(c, lane, address, &letter, 1)) return std::nullopt;
+    std::string text;
+    while (text.size() < 65536 && letter != 0) {
         text += letter;
+        if (!read_generic(c, lane, address + text.size(), &letter, 1)) break;
     }
     return text;
 }
@@ -96,8 +98,8 @@ struct Conversion {
     std::string flags;
     int width = 0;
     int precision = -1;  ///< Negative for none.
-    bool is_wide = false;
-    char kind = 0;  ///< 0 where the format ends before it.
+    int bits = 32;       ///< Of an integer.
+    char kind = 0;       ///< 0 where the format ends before it.
     std::size_t end = 0;
 };
 
@@ -115,7 +117,7 @@ std::string converted(const Conversion& it, const char* kind, T value) {
 class Printf {
 public:
     Printf(std::string_view format, std::span<const u8> arguments,
-           const std::function<std::string(u64)>& text)
+           const std::function<std::optional<std::string>(u64)>& text)
         : format_(format), arguments_(arguments), text_(text) {}
 
     Printed run() {
@@ -160,7 +162,7 @@ private:
         if (i < format_.size() && format_[i] == '.')
             it.precision = std::min(number(++i), max_width);
         for (; i < format_.size() && std::string_view("hljzt").find(format_[i]) < 5; ++i)
-            it.is_wide = it.is_wide || format_[i] != 'h';
+            it.bits = format_[i] == 'h' ? std::max(it.bits / 2, 8) : 64;
         if (i < format_.size()) it.kind = format_[i++];
         it.end = i;
         return it;
@@ -170,11 +172,11 @@ private:
     /// end.
     std::size_t convert(std::size_t percent) {
         const Conversion it = read(percent + 1);
-        if (it.kind == 0) return it.end;
         const std::string_view as_it_stands = format_.substr(percent, it.end - percent);
         if (it.kind == '%') {
             printed_.text += '%';
-        } else if (std::string_view("diuxXoceEfFgGaAps").find(it.kind) == std::string_view::npos ||
+        } else if (it.kind == 0 ||
+                   std::string_view("diuxXoceEfFgGaAps").find(it.kind) == std::string_view::npos ||
                    printed_.arguments == max_arguments) {
             printed_.text += as_it_stands;
         } else {
@@ -183,30 +185,39 @@ private:
         return it.end;
     }
 
+    u64 integer(const Conversion& it) { return take(it.bits == 64 ? 8 : 4); }
+    static int unused(const Conversion& it) { return 64 - it.bits; }
+
+    /// Nothing where a precision has no room for all of it.
+    static std::optional<std::string> null_text(const Conversion& it) {
+        constexpr std::string_view text = "(null)";
+        const bool fits = it.precision < 0 || it.precision >= static_cast<int>(text.size());
+        return fits ? std::string(text) : std::string();
+    }
+
     std::string value_of(const Conversion& it) {
         const std::string kind(1, it.kind);
         switch (it.kind) {
             case 'd':
-            case 'i': {
-                const u64 bits = take(it.is_wide ? 8 : 4);
+            case 'i':
                 return converted(it, ("ll" + kind).c_str(),
-                                 it.is_wide ? static_cast<long long>(bits)
-                                            : static_cast<long long>(static_cast<i32>(bits)));
-            }
+                                 static_cast<long long>(integer(it) << unused(it)) >> unused(it));
             case 'u':
             case 'x':
             case 'X':
             case 'o':
-                return converted(it, ("ll" + kind).c_str(),
-                                 static_cast<unsigned long long>(take(it.is_wide ? 8 : 4)));
+                return converted(
+                    it, ("ll" + kind).c_str(),
+                    static_cast<unsigned long long>(integer(it) << unused(it)) >> unused(it));
             case 'c':
                 return converted(it, "c", static_cast<int>(take(4)));
             case 'p':
                 return converted(it, "p", reinterpret_cast<void*>(take(8)));
             case 's': {
                 const u64 address = take(8);
-                const std::string word = address == 0 ? "(null)" : text_(address);
-                return converted(it, "s", word.c_str());
+                const auto word = address == 0 ? null_text(it) : text_(address);
+                if (!word && !printed_.unreadable) printed_.unreadable = address;
+                return converted(it, "s", word.value_or("").c_str());
             }
             default:
                 return converted(it, kind.c_str(), std::bit_cast<f64>(take(8)));
@@ -218,7 +229,7 @@ private:
 
     std::string_view format_;
     std::span<const u8> arguments_;
-    const std::function<std::string(u64)>& text_;
+    const std::function<std::optional<std::string>(u64)>& text_;
     std::size_t used_ = 0;
     Printed printed_;
 };
@@ -226,16 +237,24 @@ private:
 }  // namespace
 
 Printed format_printf(std::string_view format, std::span<const u8> arguments,
-                      const std::function<std::string(u64)>& text) {
+                      const std::function<std::optional<std::string>(u64)>& text) {
     const os::PlainLocale plain;
     return Printf(format, arguments, text).run();
 }
 
 const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
+    u32 failed = lanes;
+    u64 unreadable = 0;
     each_lane(c.mask, [&](u32 lane) {
+        if (failed != lanes) return;
+        const auto fail = [&](u64 address) {
+            failed = lane;
+            unreadable = address;
+        };
         const u64 address = argument<u64>(c, site, 0, lane);
         if (address == 0) return give_result(c, site, lane, i32{-1});
-        const std::string format = text_at(c, lane, address);
+        const auto format = text_at(c, lane, address);
+        if (!format) return fail(address);
         const u64 block = argument<u64>(c, site, 1, lane);
         // The device allows 32 arguments of 8 bytes.
         std::vector<u8> bytes(256);
@@ -245,25 +264,33 @@ const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
             readable += 4;
         }
         const Printed printed =
-            format_printf(format, std::span(bytes).first(readable),
+            format_printf(*format, std::span(bytes).first(readable),
                           [&](u64 address) { return text_at(c, lane, address); });
+        if (printed.unreadable) return fail(*printed.unreadable);
         if (c.launch->options->print) {
             const std::lock_guard lock(c.launch->mutex);
             c.launch->options->print(printed.text);
         }
         give_result(c, site, lane, i32{printed.arguments});
     });
-    return op + 1;
+    if (failed == lanes) return op + 1;
+    return raise(
+        c, op, failed, Fault::illegal_address,
+        fmt::format("lets printf read text that isn't in any memory\naddress: {:#x}", unreadable));
+}
+
+std::string text_of(WarpContext& c, const CallSite& site, std::size_t index, u32 lane) {
+    return text_at(c, lane, argument<u64>(c, site, index, lane)).value_or("");
 }
 
 const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site) {
     const auto lane = static_cast<u32>(std::countr_zero(c.mask));
-    const std::string message = text_at(c, lane, argument<u64>(c, site, 0, lane));
-    const std::string file = text_at(c, lane, argument<u64>(c, site, 1, lane));
+    const std::string message = text_of(c, site, 0, lane);
+    const std::string file = text_of(c, site, 1, lane);
     const u32 line = argument<u32>(c, site, 2, lane);
     constexpr std::size_t most_shown = 40;  // In the headline.
     constexpr std::size_t most_quoted = 4096;
-    const std::string function = text_at(c, lane, argument<u64>(c, site, 3, lane));
+    const std::string function = text_of(c, site, 3, lane);
     if (c.launch->options->complain) {
         const std::lock_guard lock(c.launch->mutex);
         each_lane(c.mask, [&](u32 i) {

@@ -22,11 +22,12 @@ bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes);
 struct Printed {
     std::string text;
     int arguments = 0;
+    std::optional<u64> unreadable;  ///< The address of the first string that isn't in any memory.
 };
 
 /// Formats text as the device's printf does, in the C locale. `arguments` holds the bytes of the
-/// argument block; `text` returns the string at a generic address.
+/// argument block; `text` returns the string at a generic address, if it is in any memory.
 Printed format_printf(std::string_view format, std::span<const u8> arguments,
-                      const std::function<std::string(u64)>& text);
+                      const std::function<std::optional<std::string>(u64)>& text);
 
 }  // namespace lode::emulator::exec

@@ -36,7 +36,6 @@ enum class Fault : int {
     hardware_stack = 714,
     illegal_instruction = 715,
     misaligned_address = 716,
-    invalid_address_space = 717,
     invalid_pc = 718,
     launch_failed = 719,
     cooperative_too_large = 720,

@@ -261,7 +261,7 @@ u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
         if (c.watch) note_lane(c, op, lane, address, false, {access, bytes, nullptr});
         return reinterpret_cast<u8*>(address);
     }
-    raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));
+    raise(c, op, lane, Fault::illegal_address, describe_bad_window(address));
     return nullptr;
 }
 

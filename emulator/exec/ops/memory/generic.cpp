@@ -70,7 +70,7 @@ const Op* run_by_window(WarpContext& c, const Op* op, const Windows& windows) {
         const Handler run = is_known ? windows.handlers[window] : nullptr;
         next = run != nullptr ? run(c, op)
                               : raise(c, op, static_cast<u32>(std::countr_zero(c.mask)),
-                                      Fault::invalid_address_space, describe_bad_window(first));
+                                      Fault::illegal_address, describe_bad_window(first));
     }
     c.mask = whole;
     return next;

@@ -9,9 +9,11 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
         std::size_t at = 0;
         for (const std::uint64_t value : values)
             std::memcpy(bytes.data() + 8 * at++, &value, 8);
-        return lode::emulator::exec::format_printf(text, bytes, [](std::uint64_t address) {
-            return std::string(address == 1 ? 3000 : 4, 'x');
-        });
+        return lode::emulator::exec::format_printf(
+            text, bytes, [](std::uint64_t address) -> std::optional<std::string> {
+                if (address == 2) return std::nullopt;
+                return std::string(address == 1 ? 3000 : 4, 'x');
+            });
     };
     const auto text = [&](std::string_view format_text,
                           std::initializer_list<std::uint64_t> values) {
@@ -25,8 +27,13 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
     CHECK(text("%*d|%-*.1s|", {3 | (std::uint64_t{7} << 32), 2, 4096}) == "  7|x |");
     CHECK(text("%-5s>", {1}).size() == 3001);
     CHECK(text("%600d", {1}).size() == 600);
-    CHECK(text("broken %", {}) == "broken ");
-    CHECK(text("%q %5", {}) == "%q ");
+    CHECK(text("broken %", {}) == "broken %");
+    CHECK(text("%q %5", {}) == "%q %5");
+    CHECK(text("%hd|%hhd", {0x9abcdef0 | (std::uint64_t{0x9abcdef0} << 32)}) == "-8464|-16");
+    CHECK(text("%hu|%hhx", {0x9abcdef0 | (std::uint64_t{0x9abcdef0} << 32)}) == "57072|f0");
+    CHECK(text("%s|%.3s|%.6s", {0, 0, 0}) == "(null)||(null)");
+    CHECK(format("%s", {4096}).unreadable == std::nullopt);
+    CHECK(format("%s %s", {4096, 2}).unreadable == 2);
 }
 
 TEST_CASE("printf: the result is the number of arguments, at most 32 of which are used") {
