@@ -316,12 +316,14 @@ const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
         fmt::format("malloc in kernel {}, {}", c.launch->kernel->info.name,
                     source.empty() ? fmt::format("PTX line {}", at.line) : source);
     each_lane(c.mask, [&](u32 lane) {
-        const u64 bytes = argument<u64>(c, site, 0, lane);
+        const u64 asked = argument<u64>(c, site, 0, lane);
+        // A size is rounded up, where the largest ones wrap to 0, and also no bytes have a place.
+        const u64 bytes = asked == 0 || asked > ~u64{15} ? 1 : asked;
         Launch& launch = *c.launch;
         u64 address = 0;
         const std::size_t limit = launch.options->heap_limit;
         const std::size_t before = launch.heap_used.fetch_add(bytes);
-        if (bytes != 0 && bytes <= limit && before + bytes <= limit) {
+        if (bytes <= limit && before + bytes <= limit) {
             address = launch.memory->allocate(bytes, MemoryKind::heap, label, launch.module->owner);
         }
         if (address == 0) launch.heap_used.fetch_sub(bytes);

@@ -19,6 +19,13 @@ f32 reciprocal_root(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
 }
 
+// a / b, but that of a divisor from 2^126 on is that of infinity, or NaN.
+f32 fast_quotient(f32 a, f32 b) {
+    const f32 size = __builtin_fabsf(b);
+    const bool is_huge = size > 0x1p126f && size <= std::numeric_limits<f32>::max();
+    return is_huge ? a * __builtin_copysignf(0.0f, b) : a / b;
+}
+
 // 2^a: the integer part goes to the exponent, the fraction through a polynomial in double precision
 // with a relative error below 2^-34, so that only the rounding to f32 matters.
 f32 power_of_two(f32 a) {

@@ -40,6 +40,8 @@ u32 find_sign(S a) {
 /// The n-th set bit from `base`, upwards for n > 0, downwards for n < 0; all ones if there is none.
 u32 nth_set(u32 mask, u32 base, i32 n) {
     if (base > 31) return ~0u;
+    // The least offset has no absolute value, and devices find bit 0.
+    if (n == std::numeric_limits<i32>::min()) return 0;
     if (n == 0) return bit(mask, base) ? base : ~0u;
     i32 left = n > 0 ? n : -n;
     const i32 step = n > 0 ? 1 : -1;

@@ -49,23 +49,25 @@ const Op* stack_allocate(WarpContext& c, const Op* op) {
     const u32 limit = c.launch->options->stack_limit;
     // An address is a multiple of the alignment, and not only its offset in the frame.
     const u64 alignment = op->imm;
+    // No bytes have a place of their own, too.
+    const auto size = [&](u32 i) { return std::max(sizes[i], u64{1}); };
     u64 most = 0;
     for (u32 rest = c.mask; rest != 0; rest &= rest - 1) {
         const auto i = static_cast<u32>(std::countr_zero(rest));
         const u64 at = align_up(u64{base} + used[i], alignment);
-        if (sizes[i] > limit || at + sizes[i] > limit) {
+        if (sizes[i] > limit || at + size(i) > limit) {
             return raise(c, op, i, Fault::hardware_stack,
                          fmt::format("allocates {} bytes of stack beyond the limit of "
                                      "{}\nstack: {} bytes are in use",
                                      sizes[i], limit, u64{base} + used[i]));
         }
-        most = std::max(most, at + sizes[i]);
+        most = std::max(most, at + size(i));
     }
     grow_local(c, static_cast<u32>(most));
     frame.allocated = std::max(frame.allocated, static_cast<u32>(most) - base);
     each_lane(c.mask, [&](u32 i) {
         const auto at = static_cast<u32>(align_up(u64{base} + used[i], alignment));
-        const u32 top = at + static_cast<u32>(sizes[i]);
+        const u32 top = at + static_cast<u32>(size(i));
         if (c.init) forget_local(c, i, at, top);
         used[i] = top - base;
         to[i] = at;

@@ -116,17 +116,20 @@ void add_quotients(Comparisons& all) {
     for (const std::string name : {"div.approx", "div.full"}) {
         for (const bool ftz : {false, true}) {
             const std::string opcode = name + (ftz ? ".ftz.f32" : ".f32");
-            // Divisors beyond 2^126 are outside the documented range; 1 replaces them.
+            // div.approx makes 0 or NaN of finite divisors beyond 2^126. For div.full, 1 replaces
+            // them: its results may be denormals, about which PTX says nothing.
+            const bool is_full = name == "div.full";
             const std::string tame =
-                "abs.f32 d, b; setp.gt.f32 p, d, 0f7E800000; @p mov.b32 b, 0x3f800000; ";
+                is_full ? "abs.f32 d, b; setp.gt.f32 p, d, 0f7E800000; @p mov.b32 b, 0x3f800000; "
+                        : "";
             all.push_back(compared(
                 Form{opcode, "f32 f32 f32",
-                     [ftz](Bits a, Bits b, Bits) {
+                     [=](Bits a, Bits b, Bits) {
                          const Bits size = b & 0x7fff'ffff;
-                         if (size > 0x7e800000 && size <= 0x7f800000) {
-                             b = 0x3f800000;
-                         }
+                         if (is_full && size > 0x7e800000 && size <= 0x7f800000) b = 0x3f800000;
                          const auto get = [&](Bits x) { return ftz ? flush(f32_format, x) : x; };
+                         if (!is_full && size > 0x7e800000 && size < 0x7f800000)
+                             return real_multiply(f32_format, Way::rn, get(a), b & 0x8000'0000);
                          return get(real_divide(f32_format, Way::rn, get(a), get(b)));
                      },
                      tame + opcode + " d, a, b;", within(f32_format, 2)}));

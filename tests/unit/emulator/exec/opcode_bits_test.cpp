@@ -222,6 +222,7 @@ void add_masks(Comparisons& all) {
         all, "fns.b32", "b32 b32 u32 s32",
         [](Bits a, Bits b, Bits c) -> Bits {
             const auto base = static_cast<u32>(b & 31);
+            if ((c & 0x60) == 0x60) return 0;
             const i32 wanted = static_cast<i32>(c & 31) - 15;
             if (wanted == 0) return bit_of(a, base) ? base : 0xffff'ffff;
             i32 seen = 0;
@@ -231,7 +232,9 @@ void add_masks(Comparisons& all) {
             }
             return 0xffff'ffff;
         },
-        "and.b32 b, b, 31; and.b32 c, c, 31; sub.s32 c, c, 15; fns.b32 d, a, b, c;");
+        // Offsets from -15 to 16, and the least one.
+        "and.b32 b, b, 31; and.b32 d, c, 0x60; setp.eq.u32 p, d, 0x60; and.b32 c, c, 31; "
+        "sub.s32 c, c, 15; @p mov.b32 c, 0x80000000; fns.b32 d, a, b, c;");
 }
 
 }  // namespace

@@ -37,6 +37,15 @@ Comparison different_sizes() {
                  });
 }
 
+/// Memory of no bytes is elsewhere than what is taken next.
+Comparison empty() {
+    return scene("alloca.u64",
+                 "and.b32 %r5, %i, 1;\ncvt.u64.u32 %d1, %r5;\nalloca.u64 %d2, %d1;\n"
+                 "mov.u64 %d3, 8;\nalloca.u64 %d4, %d3;\nst.local.u32 [%d4], %r4;\n"
+                 "ld.local.u32 %r3, [%d4];\nsetp.eq.u64 %p1, %d2, %d4;\n@%p1 mov.u32 %r3, 0;\n",
+                 [](u32 x, u32) { return x; });
+}
+
 /// What is taken after stacksave is free again after stackrestore: the second time round, a place
 /// is where it was.
 Comparison restored() {
@@ -93,7 +102,7 @@ Comparison recursive() {
 }
 
 Comparisons stack_comparisons() {
-    return {different_sizes(), restored(), loop(), recursive()};
+    return {different_sizes(), empty(), restored(), loop(), recursive()};
 }
 
 }  // namespace

@@ -82,6 +82,19 @@ extern "C" __global__ void free_inside(int*, int i) {
     char* const p = static_cast<char*>(malloc(16));
     free(p + i);  // free_inside
 }
+extern "C" __global__ void malloc_sizes(int* a, int) {
+    void* const none = malloc(0);
+    void* const all = malloc(~0ull);
+    if (threadIdx.x == 0) {
+        a[0] = (none != nullptr) + 2 * (all != nullptr) + 4 * (none != all);
+        a[1] = (malloc(1ull << 63) == nullptr) + 2 * (malloc(~31ull) == nullptr);
+    }
+    free(none);
+    free(all);
+}
+extern "C" __global__ void write_nothing(int*, int) {
+    *static_cast<volatile int*>(malloc(0)) = 1;  // write_nothing
+}
 extern "C" __global__ void free_foreign(int* a, int) {
     free(a);  // free_foreign
 }
@@ -274,4 +287,18 @@ TEST_CASE("memory errors: invalid frees in kernels are told apart") {
     const Bench bench;
     check(bench.error_of("free_foreign", bench.buffer, 0), illegal_address, "free_foreign",
           {"frees an address ", "that wasn't allocated by malloc in a kernel"});
+}
+
+TEST_CASE("memory errors: malloc gives places to no bytes and to a size that wraps") {
+    const Bench bench;
+    const auto kernel =
+        require(bench.device.load<void(int*, int)>(Bench::source(), "malloc_sizes"));
+    require(kernel.launch(bench.stream, {.grid = {1}, .block = {32}}, bench.buffer, 0));
+    require(bench.stream.sync());
+    std::vector<int> found(100);
+    require(bench.buffer.copy_to(found));
+    CHECK(found[0] == 7);
+    CHECK(found[1] == 3);
+    check(bench.error_of("write_nothing", bench.buffer, 0), illegal_address, "write_nothing",
+          {"writes 4 bytes, 3 of them past the end of a 1-byte allocation"});
 }
