@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <span>
@@ -40,11 +41,23 @@ void expand(const std::string& head, const std::string& code, std::size_t number
     out.emplace_back(head, code);
 }
 
-/// Adds the function of a line "RESULT(ARGUMENTS) ~ULP NAME".
+/// Adds a bound to a function's tolerance: "4", "2^-21a" or "2^-11r".
+void add_bound(Function& function, const std::string& text) {
+    if (!function.tolerance) function.tolerance.emplace();
+    Tolerance& tolerance = *function.tolerance;
+    const bool is_power = text.starts_with("2^");
+    const double value = is_power ? std::exp2(std::stod(text.substr(2))) : std::stod(text);
+    double& bound = text.back() == 'a'   ? tolerance.absolute
+                    : text.back() == 'r' ? tolerance.relative
+                                         : tolerance.ulp;
+    bound = value;
+}
+
+/// Adds the function of a line "RESULT(ARGUMENTS) ~BOUNDS NAME".
 void add_function(Family& family, const std::string& head, const std::string& code) {
     std::istringstream words(head);
     std::string signature;
-    std::string tolerance;
+    std::string word;
     words >> signature;
     const std::size_t open = signature.find('(');
     if (open == std::string::npos || open == 0 || signature.back() != ')')
@@ -53,10 +66,12 @@ void add_function(Family& family, const std::string& head, const std::string& co
     function.result = signature[0];
     function.is_pair = signature[1] == '2';
     function.arguments = signature.substr(open + 1, signature.size() - open - 2);
-    if ((words >> std::ws).peek() == '~') {
-        words >> tolerance;
-        function.ulp = std::stod(tolerance.substr(1));
-        function.is_absolute = tolerance.back() == 'a';
+    while ((words >> std::ws).peek() == '~') {
+        words >> word;
+        if (word == "~bits")
+            function.moves_bits = true;
+        else
+            add_bound(function, word.substr(1));
     }
     std::string name;
     std::getline(words >> std::ws, name);
@@ -70,7 +85,7 @@ void add_function(Family& family, const std::string& head, const std::string& co
     family.functions.push_back(std::move(function));
 }
 
-/// Splits "RESULT(ARGUMENTS) ~ULP NAMES" into a line for each name.
+/// Splits "RESULT(ARGUMENTS) ~BOUNDS NAMES" into a line for each name.
 std::vector<std::string> lines_of_names(const std::string& line) {
     std::istringstream words(line);
     std::string signature;

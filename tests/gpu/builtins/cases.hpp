@@ -21,15 +21,22 @@ struct ScalarType {
 };
 ScalarType scalar_type(char letter);
 
+/// What results of an approximate function may differ by; each bound suffices by itself.
+struct Tolerance {
+    double ulp = 0;
+    double absolute = 0;
+    double relative = 0;
+};
+
 /// A line of functions.txt, after its braces are expanded.
 struct Function {
     std::string name;       ///< With its signature: unique within the family.
     std::string arguments;  ///< A letter for each.
     char result = 0;        ///< 0 for printf and for statements.
     bool is_pair = false;
-    std::optional<double> ulp = std::nullopt;  ///< What an approximate function may differ by.
-    bool is_absolute = false;                  ///< Whether an ulp is at least that of 1.
-    std::string code;                          ///< An expression, or a body in braces.
+    std::optional<Tolerance> tolerance = std::nullopt;
+    bool moves_bits = false;  ///< Whether a NaN isn't as good as another one.
+    std::string code;         ///< An expression, or a body in braces.
 
     [[nodiscard]] std::size_t result_bytes() const;
 };
