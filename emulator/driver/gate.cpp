@@ -3,7 +3,6 @@
 #include "base/os/process.hpp"
 #include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/driver.hpp"
-#include "emulator/driver/journal.hpp"
 #include "emulator/driver/launch/call_hook.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/unsupported.hpp"
@@ -44,34 +43,11 @@ constexpr std::string_view harmless[] = {
     "cuLogsCurrent",      "cuLogsDumpToFile", "cuLogsDumpToMemory",
 };
 
-bool is_first_refusal(const char* what) {
+bool is_first_refusal(const std::string& line) {
     static std::mutex mutex;
-    static auto& refused = *new std::set<const char*>;
+    static auto& refused = *new std::set<std::string>;
     const std::lock_guard lock(mutex);
-    return refused.insert(what).second;
-}
-
-CUresult refuse_once(const char* what, journal::Kind kind, const std::string& line) {
-    if (is_first_refusal(what)) {
-        log::show(log::Level::warning, line);
-        journal::add(kind, {}, line);
-    }
-    log::note(line);
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-/// NVIDIA's runtime library calls cuGetExportTable before cuInit and gives up without it. NVRTC
-/// calls it after cuInit and does without.
-CUresult refuse_export_table() noexcept {
-    if (is_initialised()) return refuse("cuGetExportTable");
-    return guarded([&]() -> CUresult {
-        return refuse_once(
-            "cuGetExportTable before cuInit", journal::Kind::unusable,
-            "NVIDIA's CUDA runtime library calls cuGetExportTable, which isn't documented, so the "
-            "software device doesn't have it. Build the program with nvcc's --cudart shared "
-            "instead of "
-            "static (the default), so that `lode emulate` can give it a runtime library.");
-    });
+    return refused.insert(line).second;
 }
 
 }  // namespace
@@ -153,8 +129,7 @@ CUresult unsupported(const char* symbol) noexcept {
     CUresult state = count(symbol);
     if (state == CUDA_SUCCESS) state = permitted(symbol);
     if (state != CUDA_SUCCESS) return answer(symbol, state);
-    return answer(symbol, symbol == std::string_view("cuGetExportTable") ? refuse_export_table()
-                                                                         : refuse(symbol));
+    return answer(symbol, refuse(symbol));
 }
 
 HostFunction::HostFunction() noexcept {
@@ -184,11 +159,20 @@ CUresult allowed(const char* symbol) noexcept {
 
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
-        return refuse_once(what, journal::Kind::refusal,
-                           fmt::format("The software device doesn't support {}; the call returns "
+        return refuse_once(fmt::format("The software device doesn't support {}; the call returns "
                                        "CUDA_ERROR_NOT_SUPPORTED.",
-                                       what));
+                                       what),
+                           journal::Kind::refusal);
     });
+}
+
+CUresult refuse_once(const std::string& line, journal::Kind kind) {
+    if (is_first_refusal(line)) {
+        log::show(log::Level::warning, line);
+        journal::add(kind, {}, line);
+    }
+    log::note(line);
+    return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 }  // namespace lode::emulator::driver::gate

@@ -4,6 +4,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/context/context.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/stream/stream.hpp"
 
 #include <new>
@@ -55,8 +56,10 @@ CUresult allowed(const char* symbol) noexcept;
 
 /// Result of an unsupported entry point: NOT_SUPPORTED; logs its name once.
 CUresult unsupported(const char* symbol) noexcept;
-/// The same for an unsupported feature of an entry point; counts no call. `what` must be a literal.
+/// The same for an unsupported feature of an entry point; counts no call.
 CUresult refuse(const char* what) noexcept;
+/// NOT_SUPPORTED; the first time, logs the line and adds it to the journal.
+CUresult refuse_once(const std::string& line, journal::Kind kind);
 
 /// Adds the line about a failed call to the driver's log, and returns its result.
 CUresult failed(const char* symbol, CUresult result) noexcept;

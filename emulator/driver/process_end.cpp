@@ -1,4 +1,5 @@
-// What is still allocated when the process ends.
+// What is still allocated, or was never loaded, when the process ends.
+#include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
@@ -15,9 +16,10 @@ namespace {
 constexpr std::size_t most_last_lines = 32;
 
 /// Runs after the destructors of the program's objects, which may free memory.
-[[gnu::destructor]] void report_leaks() noexcept {
+[[gnu::destructor]] void report_at_end() noexcept {
     if (gate::forked() || !is_initialised()) return;
     (void)gate::guarded([]() -> CUresult {
+        machine_code::report_missing();
         const std::vector<std::string> living = driver().allocations.describe_living();
         for (std::size_t k = 0; k < std::min(living.size(), most_last_lines); ++k)
             log::show_last(fmt::format("The process ends while {} is still alive.", living[k]));

@@ -207,15 +207,48 @@ TEST_CASE("emulate: with --json stdout is one object, and with a file it is the 
 
 TEST_CASE("emulate: a program with NVIDIA's runtime library fails with one sentence") {
     const EmulateBench bench;
-    const auto outcome = bench.emulate(
-        {"--json=" + bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", "as the runtime"});
-    CHECK(outcome.exit_code == 1);
-    CHECK(outcome.complains("lode: 1 process can't use the software device:\n"));
-    CHECK(outcome.complains("--cudart shared"));
-    CHECK_FALSE(outcome.complains("No findings"));
-    CHECK(bench.report()["unusable"].size() == 1);
-    CHECK(bench.report()["ok"] == false);
+    for (const char* steps : {"r", "ir"}) {  // Also if the program has called cuInit before.
+        CAPTURE(steps);
+        const auto outcome = bench.emulate(
+            {"--json=" + bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", steps});
+        CHECK(outcome.exit_code == 1);
+        CHECK(outcome.complains("lode: The software device can't run 1 thing:\n"));
+        CHECK(outcome.complains("linked statically into the program,"));
+        CHECK(outcome.complains("--cudart shared"));
+        CHECK_FALSE(outcome.complains("No findings"));
+        CHECK(bench.report()["unusable"].size() == 1);
+        CHECK(bench.report()["refusals"].empty());
+        CHECK(bench.report()["ok"] == false);
+    }
     CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: a program that asks for other tables and goes on isn't told of it") {
+    const EmulateBench bench;
+    for (const char* steps : {"n", "in"}) {
+        CAPTURE(steps);
+        const auto outcome = bench.emulate({"--", LODE_EMULATE_CLIENT, "libcuda.so.1", steps});
+        CHECK(outcome.exit_code == 0);
+        CHECK(outcome.complains("lode: No findings in 1 process.\n"));
+        CHECK_FALSE(outcome.complains("table"));
+        CHECK_FALSE(outcome.complains("refused"));
+    }
+}
+
+TEST_CASE("emulate: a kernel that exists only as machine code is a failure") {
+    const EmulateBench bench;
+    const auto outcome =
+        bench.emulate({"--json=" + bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", "im"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("lode: The software device can't run 1 thing:\n"));
+    CHECK(outcome.complains("is a cubin, which is machine code for a GPU"));
+    CHECK(outcome.complains("-gencode arch=compute_80,code=compute_80"));
+    CHECK(bench.report()["refusals"].empty());
+    // A program may try machine code first.
+    const auto both = bench.emulate({"--", LODE_EMULATE_CLIENT, "libcuda.so.1", "imp"});
+    CHECK(both.exit_code == 0);
+    CHECK(both.complains("lode: The software device has refused 1 thing:\n"));
+    CHECK(both.complains("lode: No findings in 1 process.\n"));
 }
 
 TEST_CASE("emulate: temporary folders that a library path can't name, relative or missing ones") {

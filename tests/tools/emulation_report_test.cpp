@@ -80,13 +80,15 @@ TEST_CASE("emulation report: a damaged line counts as a finding") {
     CHECK_FALSE(EmulationReport::read("").has_failures());
 }
 
-TEST_CASE("emulation report: processes that can't use the device are a failure, not a finding") {
+TEST_CASE("emulation report: what the device can't run is a failure, and not also a refusal") {
     const auto report =
-        EmulationReport::read(event_line("unusable", 1, "why") + event_line("process", 1, "sm_90"));
+        EmulationReport::read(event_line("refusal", 1, "why") + event_line("unusable", 1, "why") +
+                              event_line("process", 1, "sm_90"));
     CHECK(report.has_failures());
     CHECK(report.findings.empty());
+    CHECK(report.refusals.empty());
     CHECK(report.text() ==
-          "lode: 1 process can't use the software device:\n  why\n    process: p (1)\n");
+          "lode: The software device can't run 1 thing:\n  why\n    process: p (1)\n");
     CHECK(report.json()["unusable"][0]["text"] == "why");
 }
 

@@ -110,6 +110,12 @@ EmulationReport EmulationReport::read(std::string_view journal) {
                                                                       : report.findings;
         add_to(list, std::move(event));
     }
+    // At its end, a process says which of its refusals it couldn't do without.
+    std::erase_if(report.refusals, [&](const EmulationEvent& event) {
+        return std::ranges::any_of(report.unusable, [&](const EmulationEvent& other) {
+            return other.pid == event.pid && other.text == event.text;
+        });
+    });
     return report;
 }
 
@@ -117,8 +123,8 @@ std::string EmulationReport::text() const {
     if (is_unused()) return "lode: No process has used the software device.\n";
     std::string text;
     if (!unusable.empty()) {
-        text += fmt::format("lode: {} use the software device:\n",
-                            counted(unusable.size(), "process can't", "processes can't"));
+        text += fmt::format("lode: The software device can't run {}:\n",
+                            counted(unusable.size(), "thing", "things"));
         text += list_text(unusable);
     }
     if (!refusals.empty()) {

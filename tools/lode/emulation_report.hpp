@@ -35,9 +35,8 @@ struct EmulationReport {
     std::vector<EmulationEvent> processes;  ///< Those that have used the software device.
     std::vector<EmulationEvent> findings;   ///< Findings and faults.
     std::vector<EmulationEvent> refusals;
-    std::vector<EmulationEvent>
-        unusable;                        ///< Processes that can't use the software device, and why.
-    std::vector<EmulationEvent> benign;  ///< What a check found that is no error.
+    std::vector<EmulationEvent> unusable;  ///< What the software device can't run, and why.
+    std::vector<EmulationEvent> benign;    ///< What a check found that is no error.
 
     /// Whether a check, a kernel or a whole process failed.
     [[nodiscard]] bool has_failures() const noexcept {

@@ -1,6 +1,7 @@
 #include "emulator/driver/code/code.hpp"
 
 #include "base/ptx_scan.hpp"
+#include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
@@ -119,6 +120,7 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
         journal::add(journal::Kind::refusal, {}, outcome.log);
         return result_of(outcome.status);
     }
+    machine_code::look_for_missing(*outcome.module);
     const auto target = ptx_target_of(*ptx);
     driver().allocations.take(context.device().ordinal, outcome.module->variable_bytes());
     module = std::make_shared<LoadedModule>(context.shared_from_this(), std::move(outcome.module),

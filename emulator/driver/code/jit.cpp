@@ -1,6 +1,8 @@
 // The driver's JIT interface: images, options, logs.
+#include "base/cubin.hpp"
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code/code.hpp"
+#include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/memory/host_range.hpp"
@@ -14,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -115,11 +118,15 @@ CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) 
 
 namespace {
 
-std::string needs_ptx(std::string_view what) {
-    return fmt::format(
-        "The image is {}; the software device runs PTX. Build it with PTX: nvcc "
-        "-gencode arch=compute_80,code=compute_80, or lode compile --ptx.",
-        what);
+std::vector<std::string> kernels_of(std::span<const std::byte> fat_binary) {
+    std::vector<std::string> kernels;
+    const auto images = images_of_fatbin(fat_binary, "the image");
+    if (!images) return kernels;
+    for (const auto& image : *images)
+        for (auto& name : cubin_kernels(image.cubin))
+            if (std::ranges::find(kernels, name) == kernels.end())
+                kernels.push_back(std::move(name));
+    return kernels;
 }
 
 CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
@@ -144,8 +151,8 @@ CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLog
     auto images = ptx_of_fatbin({bytes, size}, "the image");
     if (!images) return refuse_image(CUDA_ERROR_INVALID_IMAGE, images.error().message, logs);
     if (images->empty()) {
-        return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                            needs_ptx("a fat binary with machine code and no PTX"), logs);
+        return machine_code::refuse(bytes, "a fat binary with machine code and no PTX",
+                                    kernels_of({bytes, size}), logs);
     }
     texts = PtxTexts(*std::move(images));
     return CUDA_SUCCESS;
@@ -162,8 +169,8 @@ CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
     };
     // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.
     if (std::strncmp(bytes, elf_magic.data(), elf_magic.size()) == 0)
-        return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                            needs_ptx("a cubin, which is machine code for a GPU"), logs);
+        return machine_code::refuse(bytes, "a cubin, which is machine code for a GPU",
+                                    machine_code::kernels_at(bytes), logs);
     if (bytes[0] == '\0') return refuse(CUDA_ERROR_INVALID_IMAGE, "empty");
     std::uint32_t magic = 0;
     if (std::memchr(bytes, 0, sizeof(magic)) == nullptr) std::memcpy(&magic, bytes, sizeof(magic));

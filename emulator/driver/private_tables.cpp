@@ -1,0 +1,48 @@
+// cuGetExportTable: tables of functions that aren't documented, of which there are none here. NVRTC
+// asks for one, and does without.
+#include "base/os/library.hpp"
+#include "emulator/driver/gate.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+/// The table that NVIDIA's runtime library asks for at last, and without which it gives up. That is
+/// so in its releases 12.8 to 13.5.
+constexpr unsigned char runtime_table[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                           0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+bool is_runtime_table(const CUuuid* id) noexcept {
+    return id != nullptr && std::ranges::equal(runtime_table, id->bytes, {}, {}, [](char byte) {
+               return static_cast<unsigned char>(byte);
+           });
+}
+
+/// `caller`: an address in the code of the library.
+CUresult refuse_runtime(const void* caller) {
+    const std::string path = os::path_at(caller).string();
+    const bool is_program = path.empty() || path.starts_with("/proc/");
+    return gate::refuse_once(
+        fmt::format("NVIDIA's CUDA runtime library, which is linked statically into {}, asks for "
+                    "functions of the driver that aren't documented, so the software device "
+                    "doesn't have them. Build {} with nvcc's --cudart shared instead of static "
+                    "(the default), so that `lode emulate` can give it a runtime library.",
+                    is_program ? "the program" : path, is_program ? "the program" : "that library"),
+        journal::Kind::unusable);
+}
+
+}  // namespace
+
+LODE_ENTRY cuGetExportTable(const void**, const CUuuid* pExportTableId) {
+    const void* const caller = __builtin_return_address(0);
+    return enter_early(__func__, [&]() -> CUresult {
+        return is_runtime_table(pExportTableId) ? refuse_runtime(caller) : CUDA_ERROR_NOT_SUPPORTED;
+    });
+}
+
+}  // namespace lode::emulator::driver
