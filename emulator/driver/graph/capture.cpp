@@ -167,6 +167,12 @@ CUresult Captures::end(const StreamUse& use, std::shared_ptr<Graph>& graph) {
     return result;
 }
 
+bool Captures::has_graph(const Stream& stream) {
+    const auto lock = capture_lock();
+    const CapturePoint* const point = find(stream);
+    return point != nullptr && point->capture->to_existing;
+}
+
 CapturePoint* Captures::find(const Stream& stream) {
     const auto found = streams_.find(stream.handle());
     return found == streams_.end() ? nullptr : &found->second;

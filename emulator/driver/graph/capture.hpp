@@ -47,6 +47,8 @@ public:
     CUresult begin(const StreamUse& use, CUstreamCaptureMode mode, std::shared_ptr<Graph> into,
                    std::vector<GraphNode*> dependencies);
     CUresult end(const StreamUse& use, std::shared_ptr<Graph>& graph);
+    /// Whether the stream captures into a graph that the program has.
+    [[nodiscard]] bool has_graph(const Stream& stream);
     /// nullptr if the stream isn't capturing. Valid while the mutex is held.
     [[nodiscard]] CapturePoint* find(const Stream& stream);
 

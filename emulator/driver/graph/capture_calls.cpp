@@ -54,11 +54,13 @@ CUresult begin_capture_to(const char* symbol, CUstream handle, DefaultStream nul
 CUresult end_capture(const char* symbol, CUstream handle, DefaultStream null_means, CUgraph* out) {
     return enter_capture(symbol, handle, null_means,
                          [&](const StreamUse& use, Captures& captures) -> CUresult {
-                             if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-                             *out = nullptr;
+                             if (out == nullptr && !captures.has_graph(*use.stream))
+                                 return CUDA_ERROR_INVALID_VALUE;
+                             if (out != nullptr) *out = nullptr;
                              std::shared_ptr<Graph> graph;
                              const CUresult result = captures.end(use, graph);
-                             if (result == CUDA_SUCCESS) *out = native_graph(*graph);
+                             if (result == CUDA_SUCCESS && out != nullptr)
+                                 *out = native_graph(*graph);
                              return result;
                          });
 }

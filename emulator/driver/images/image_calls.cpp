@@ -5,6 +5,7 @@
 #include "emulator/driver/memory/copies.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace lode::emulator::driver {
 namespace {
@@ -140,16 +141,33 @@ CUresult set_sampler(const CUDA_TEXTURE_DESC& given, Image& image) {
     return CUDA_SUCCESS;
 }
 
-/// Limits the levels and layers to those of a view. Views of other formats or sizes aren't
-/// supported.
+/// Makes the texels those of a view's format; false if theirs have another size. Block-compressed
+/// formats, which change the image's size too, aren't supported.
+bool apply_format(CUresourceViewFormat format, Image& image) {
+    if (format == CU_RES_VIEW_FORMAT_NONE) return true;
+    if (format < CU_RES_VIEW_FORMAT_UINT_1X8 || format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
+        return false;
+    // The formats of a component follow each other, with 1, 2 and 4 channels.
+    constexpr std::array components{Component::uint8, Component::int8,   Component::uint16,
+                                    Component::int16, Component::uint32, Component::int32,
+                                    Component::half,  Component::single};
+    const auto row = static_cast<std::size_t>(format - CU_RES_VIEW_FORMAT_UINT_1X8);
+    const std::uint32_t bytes = image.texel_bytes();
+    image.component = components.at(row / 3);
+    image.channels = 1U << row % 3;
+    return image.texel_bytes() == bytes;
+}
+
+/// Limits the levels and layers to those of a view, and reads the texels as its format says.
 CUresult apply_view(const CUDA_RESOURCE_VIEW_DESC& view, Image& image) {
     const ImageLevel& first = image.levels.front();
     const auto differs = [](std::size_t wanted, std::uint32_t have) {
         return wanted != 0 && wanted != have;
     };
-    if (view.format != CU_RES_VIEW_FORMAT_NONE || differs(view.width, first.width) ||
+    if (view.format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7) return CUDA_ERROR_INVALID_VALUE;
+    if (!apply_format(view.format, image) || differs(view.width, first.width) ||
         differs(view.height, first.height))
-        return gate::refuse("resource views of another format or size");
+        return gate::refuse("resource views of another size of texels or image");
     if (view.firstMipmapLevel > view.lastMipmapLevel || view.firstLayer > view.lastLayer ||
         view.lastMipmapLevel >= image.levels.size() || view.lastLayer >= first.depth)
         return CUDA_ERROR_INVALID_VALUE;

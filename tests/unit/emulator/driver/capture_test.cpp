@@ -311,7 +311,12 @@ TEST_CASE("emulator capture: capturing into a graph, and a graph's launch isn't 
     CHECK(bench.fill(bench.origin, 1, 9) == CUDA_SUCCESS);
     REQUIRE(bench.end() == CUDA_SUCCESS);
     CHECK(bench.graph == target);
+    // The program has the graph already.
+    REQUIRE(CU(cuStreamBeginCaptureToGraph, 12030)(bench.origin, target, &last, nullptr, 1,
+                                                   relaxed) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamEndCapture, 10000)(bench.origin, nullptr) == CUDA_SUCCESS);
     bench.begin();
+    CHECK(CU(cuStreamEndCapture, 10000)(bench.origin, nullptr) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuGraphLaunch, 10000)(exec, bench.origin) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     CUgraph none = nullptr;
     CHECK(CU(cuStreamEndCapture, 10000)(bench.origin, &none) ==

@@ -118,6 +118,32 @@ TEST_CASE("emulator texture: formats, read modes and channels") {
     CHECK(real(decoded[3]) == 1);
 }
 
+TEST_CASE("emulator texture: a view reads texels as another format of their size") {
+    const ImageBench bench;
+    const CUarray words = make_array({4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0});
+    fill_array(words, std::vector<float>{10, 20, 30, 40});  // As bits.
+    const CUDA_RESOURCE_DESC resource = resource_of(words);
+    const CUDA_TEXTURE_DESC linear = sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_LINEAR);
+    CUDA_RESOURCE_VIEW_DESC view{};
+    view.width = 4;
+    const auto created = [&](CUresourceViewFormat format, CUtexObject& texture) {
+        view.format = format;
+        return CU(cuTexObjectCreate, 5000)(&texture, &resource, &linear, &view);
+    };
+    CUtexObject texture = 0;
+    REQUIRE(created(CU_RES_VIEW_FORMAT_FLOAT_1X32, texture) == CUDA_SUCCESS);
+    CHECK(bench.firsts(fetch_1d, texture, at_each({0.5f, 1, 1.25f})) ==
+          std::vector<float>{10, 15, 17.5f});
+    // 20 is 0x41a00000: its high half, 0x41a0, is 16800 of 65535.
+    REQUIRE(created(CU_RES_VIEW_FORMAT_UINT_2X16, texture) == CUDA_SUCCESS);
+    CHECK(bench.firsts("tex.1d.v4.f32.f32 {%r6, %r5, %r7, %r8}, [%rd3, {%r1}];", texture,
+                       at_each({1.5f})) == std::vector<float>{16800 / 65535.0f});
+    for (const auto other : {CU_RES_VIEW_FORMAT_FLOAT_2X32, CU_RES_VIEW_FORMAT_UINT_1X16,
+                             CU_RES_VIEW_FORMAT_UNSIGNED_BC1})
+        CHECK(created(other, texture) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(created(static_cast<CUresourceViewFormat>(0x23), texture) == CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("emulator texture: linear and pitched memory") {
     const ImageBench bench;
     CUdeviceptr memory = 0;
