@@ -91,26 +91,40 @@ Memory::~Memory() {
     if (base_ != nullptr) os::unmap(base_, reservation_);
 }
 
+std::size_t Memory::alignment_of(std::size_t bytes) noexcept {
+    struct Row {
+        std::size_t from;
+        std::size_t alignment;
+    };
+    // Large pages hold what fills at least half of one.
+    constexpr Row rows[] = {{std::size_t{1} << 20, std::size_t{2} << 20}, {0, alignment}};
+    return std::ranges::find_if(rows, [&](const Row& row) { return bytes >= row.from; })->alignment;
+}
+
+std::uint64_t Memory::take_locked(std::size_t span) {
+    if (holes_.lower_bound(span) == holes_.end() && top_ + span > reservation_)
+        recycle_locked(quarantined_);
+    if (const auto hole = holes_.lower_bound(span); hole != holes_.end()) {
+        const std::uint64_t address = hole->second;
+        const std::size_t rest = hole->first - span;
+        holes_.erase(hole);
+        if (rest != 0) holes_.emplace(rest, address + span);
+        return address;
+    }
+    if (top_ + span > reservation_) return 0;
+    top_ += span;
+    return reinterpret_cast<std::uint64_t>(base_) + top_ - span;
+}
+
 std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
                                int owner, std::uint64_t call) {
     if (bytes == 0 || bytes > reservation_) return 0;
     const std::size_t span = align_up(bytes + gap, Memory::alignment);
     const std::unique_lock lock(mutex_);
-    std::uint64_t address = 0;
-    if (holes_.lower_bound(span) == holes_.end() && top_ + span > reservation_) {
-        recycle_locked(quarantined_);
-    }
-    if (const auto hole = holes_.lower_bound(span); hole != holes_.end()) {
-        address = hole->second;
-        const std::size_t rest = hole->first - span;
-        holes_.erase(hole);
-        if (rest != 0) holes_.emplace(rest, address + span);
-    } else if (top_ + span <= reservation_) {
-        address = reinterpret_cast<std::uint64_t>(base_) + top_;
-        top_ += span;
-    } else {
-        return 0;
-    }
+    const std::size_t multiple = alignment_of(bytes);
+    const std::uint64_t address =
+        multiple > alignment ? take_aligned_locked(span, multiple) : take_locked(span);
+    if (address == 0) return 0;
     records_[address] = Record{
         Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label), call}, span};
     if (written_) {

@@ -79,8 +79,10 @@ class Memory {
 public:
     static constexpr std::size_t default_reservation = std::size_t{1} << 40;
     static constexpr std::size_t default_quarantine = std::size_t{1} << 32;
-    /// Alignment of every allocation's address, in bytes.
+    /// Allocations' sizes and addresses are multiples of this, in bytes.
     static constexpr std::size_t alignment = 512;
+    /// The alignment of the addresses of allocations of `bytes`.
+    [[nodiscard]] static std::size_t alignment_of(std::size_t bytes) noexcept;
 
     explicit Memory(std::size_t reservation = default_reservation,
                     std::size_t quarantine = default_quarantine);
@@ -181,6 +183,8 @@ private:
 
     FreeOutcome release_locked(std::uint64_t address, bool any_kind);
     /// The lowest address of `bytes` in the arena, or 0. Removes them from the unused addresses.
+    /// Addresses for `span` bytes, a multiple of `alignment`; 0 when the arena is full.
+    std::uint64_t take_locked(std::size_t span);
     std::uint64_t take_aligned_locked(std::size_t bytes, std::size_t multiple);
     [[nodiscard]] bool reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept;
     void recycle_locked(std::size_t wanted);

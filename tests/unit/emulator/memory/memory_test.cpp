@@ -32,6 +32,24 @@ TEST_CASE("memory: allocations are aligned, zeroed, separate, and found by any o
     CHECK(memory.allocate(std::size_t{1} << 40, MemoryKind::device, "huge") == 0);
 }
 
+TEST_CASE("memory: large allocations begin at large pages") {
+    constexpr std::size_t mib = std::size_t{1} << 20;
+    Memory memory(std::size_t{1} << 32);
+    CHECK(Memory::alignment_of(mib - 1) == 512);
+    CHECK(Memory::alignment_of(mib) == 2 * mib);
+    for (int round = 0; round < 3; ++round) {
+        const auto small = memory.allocate(1000, MemoryKind::device, "small");
+        const auto large = memory.allocate(3 * mib, MemoryKind::managed, "large");
+        REQUIRE(large != 0);
+        CHECK(large % (2 * mib) == 0);
+        // The addresses before it aren't lost.
+        const auto next = memory.allocate(1000, MemoryKind::device, "next");
+        CHECK(next < large);
+        CHECK(memory.free(large) == FreeOutcome::freed);
+        CHECK(memory.free(small) == FreeOutcome::freed);
+    }
+}
+
 TEST_CASE("memory: free tells double, interior, unknown and foreign frees apart") {
     Memory memory(std::size_t{1} << 32);
     const auto a = memory.allocate(100, MemoryKind::device, "a");
