@@ -83,9 +83,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_EMULATOR_DEVICES",
      "The devices that the software device shows, e.g. sm_75,sm_90, or none.", "sm_90"},
     {"LODE_EMULATOR_FINDINGS",
-     "Whether a finding of another check than memory is an error at the next sync (fail) or a log "
-     "line (log).",
-     "fail", "fail, log"},
+     "Whether a finding is an error at the next sync (fail) or a log line (log).", "fail",
+     "fail, log"},
     {"LODE_EMULATOR_LOG", "stderr prints the software device's log.",
      "kept for the program to fetch", "stderr"},
     {"LODE_EMULATOR_REPORT",

@@ -108,6 +108,9 @@ struct LaunchOptions {
     std::function<void(const FindingReport&)> finding;
     /// Receives, at the end of the launch, each of them that was found again.
     std::function<void(const FindingReport&)> repeated;
+    /// Makes a load or store of a wrong address a finding: those lanes store nothing and load
+    /// zeros.
+    bool skips_bad_accesses = false;
     /// The most findings of one kind that are reported; the others are only counted.
     std::uint32_t most_findings = 256;
     /// Sets the value of a conditional node's handle; false if there is no such handle. Any

@@ -2,8 +2,11 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include "emulator/exec/checks/sync.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/isa/load_store.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace lode::emulator::exec {
@@ -228,6 +231,47 @@ const Op* nearest_above(const Warp& warp, const Frame* frame, const Op* pc) {
     return stop;
 }
 
+/// Whether lanes of the access can still be carried out after another lane's fault: the op has
+/// loaded nothing into its own addresses.
+bool keeps_addresses(const Op* op, const MemoryAccess& access) {
+    return access.stores || access.space != MemorySpace::generic ||
+           std::find(op->r, op->r + access.parts, op->r[access.parts]) == op->r + access.parts;
+}
+
+/// After the fault of a load or store, reports its bad lanes and carries it out for the others; a
+/// load gives the bad ones 0. Returns the next op, or leave() if the fault stands.
+const Op* skip_bad_lanes(WarpContext& c) {
+    const Op* const op = c.fault.op;
+    const auto is_bad_access = [&] {
+        return c.reason == Leave::fault && c.fault.op == op &&
+               (c.fault.fault == Fault::illegal_address ||
+                c.fault.fault == Fault::misaligned_address);
+    };
+    if (!c.launch->options->skips_bad_accesses || !is_bad_access() ||
+        op->operation < Operation::first_access)
+        return leave();
+    const MemoryAccess access = access_of(op->operation);
+    if (!keeps_addresses(op, access)) return leave();
+    const u32 all = c.mask;
+    u32 bad = 0;
+    const Op* next = leave();
+    while (next == leave() && is_bad_access()) {
+        if (is_new_finding(c, op, Finding::bad_access))
+            report_finding(c, op, c.fault.lane, Finding::bad_access, c.fault.text);
+        bad |= u32{1} << c.fault.lane;
+        c.mask = all & ~bad;
+        c.reason = Leave::none;
+        next = c.mask == 0 ? op + 1 : __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
+    }
+    c.mask = all;
+    for (u32 k = 0; k < access.parts && next != leave() && !access.stores; ++k) {
+        each_lane(bad, [&](u32 lane) {
+            std::memset(destination<u8>(c, op->r[k]) + lane * access.bytes, 0, access.bytes);
+        });
+    }
+    return next;
+}
+
 enum class WarpTurn : u8 { waiting, yielded, fault };
 
 /// Decides what to do with a group that has left the run loop; false after a fault.
@@ -321,6 +365,8 @@ WarpTurn run_warp(WarpContext& c, Warp& first) {
             count += op->instructions;
             // Another worker may replace the handler by machine code.
             op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
+            if (op == leave() && c.reason == Leave::fault) [[unlikely]]
+                op = skip_bad_lanes(c);
         } while (op < c.stop);
         count += std::exchange(c.compiled_instructions, 0);
         worker.instructions += count;

@@ -24,6 +24,7 @@ enum class Finding : u8 {
     proxy_fence,
     product_wait,
     product_fence,
+    bad_access,
     count,
 };
 std::string_view name_of(Finding kind) noexcept;

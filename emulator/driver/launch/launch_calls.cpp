@@ -208,6 +208,7 @@ void perform(const QueuedLaunch& launch) {
             "limit: the default of lode emulate; LODE_EMULATOR_TIMEOUT sets "
             "another in milliseconds, and 0 none";
     }
+    options.skips_bad_accesses = !settings.findings_fail;
     options.print = print;
     options.complain = complain;
     Findings findings;

@@ -82,7 +82,7 @@ std::string_view name_of(Finding kind) noexcept {
     static constexpr std::string_view names[] = {
         "race",        "benign-race",       "unwritten",     "member-masks",
         "absent-lane", "divergent-barrier", "barrier-count", "mbarrier",
-        "proxy-fence", "wgmma-wait",        "wgmma-fence"};
+        "proxy-fence", "wgmma-wait",        "wgmma-fence",   "fault"};
     static_assert(std::size(names) == static_cast<std::size_t>(Finding::count));
     return names[static_cast<std::size_t>(kind)];
 }

@@ -63,8 +63,10 @@ const Op* run_by_window(WarpContext& c, const Op* op, const Windows& windows) {
         c.mask = same;
         left &= ~same;
         if (window == static_cast<u64>(Window::local) && c.check_memory) {
-            if (const u32 i = first_foreign(c, a, op->imm); i < lanes)
+            if (const u32 i = first_foreign(c, a, op->imm); i < lanes) {
+                c.mask = whole;
                 return foreign_local(c, op, i, owner_of(a[i] + op->imm), windows.access);
+            }
         }
         const bool is_known = window < std::size(windows.handlers);
         const Handler run = is_known ? windows.handlers[window] : nullptr;

@@ -209,6 +209,47 @@ TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log only writes findings to
     CHECK(bench.machine.log().find("the block hasn't written") != std::string::npos);
 }
 
+TEST_CASE("emulator findings: with LODE_EMULATOR_FINDINGS=log, wrong accesses are skipped") {
+    // Lanes from 4 on load and store past the end of 16 bytes.
+    const std::string source = std::string(head) + R"(
+.visible .entry past(.param .u64 to)
+{
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<4>;
+    .reg .pred %p;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd2, %rd2, %rd1;
+    mov.u32 %r3, 0;
+    mov.u32 %r5, 0;
+Next:
+    ld.global.u32 %r2, [%rd2];
+    add.u32 %r3, %r3, %r2;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p, %r5, 100;
+    @%p bra Next;
+    st.global.u32 [%rd2], %r3;
+    shfl.sync.idx.b32 %r4, %r3, 5, 31, -1;
+    setp.eq.u32 %p, %r1, 0;
+    @%p st.global.u32 [%rd1+12], %r4;
+    ret;
+}
+)";
+    const FindingsBench bench("memory", "log", source);
+    for (int round = 0; round < 2; ++round) {
+        REQUIRE(CU(cuMemsetD8, 3020)(bench.memory, 1, 16) == CUDA_SUCCESS);
+        CHECK(bench.run("past") == CUDA_SUCCESS);
+        std::array<unsigned, 4> words{};
+        CHECK(CU(cuMemcpyDtoH, 3020)(words.data(), bench.memory, sizeof(words)) == CUDA_SUCCESS);
+        constexpr unsigned sum = 100 * 0x01010101U;
+        CHECK(words == std::array<unsigned, 4>{sum, sum, sum, 0});
+        const std::string report = bench.machine.take_report();
+        CHECK(report.find("past reads 4 bytes past the end of") != report.npos);
+        CHECK(report.find("past writes 4 bytes past the end of") != report.npos);
+    }
+}
+
 TEST_CASE("emulator findings: a correct program has no findings") {
     const FindingsBench bench("memory,race,init");
     CHECK(bench.run("fine") == CUDA_SUCCESS);
