@@ -92,13 +92,7 @@ Memory::~Memory() {
 }
 
 std::size_t Memory::alignment_of(std::size_t bytes) noexcept {
-    struct Row {
-        std::size_t from;
-        std::size_t alignment;
-    };
-    // Large pages hold what fills at least half of one.
-    constexpr Row rows[] = {{std::size_t{1} << 20, std::size_t{2} << 20}, {0, alignment}};
-    return std::ranges::find_if(rows, [&](const Row& row) { return bytes >= row.from; })->alignment;
+    return bytes > large ? 2 * large : alignment;
 }
 
 std::uint64_t Memory::take_locked(std::size_t span) {

@@ -81,6 +81,8 @@ public:
     static constexpr std::size_t default_quarantine = std::size_t{1} << 32;
     /// Allocations' sizes and addresses are multiples of this, in bytes.
     static constexpr std::size_t alignment = 512;
+    /// Allocations of more bytes begin at pages of 2 MiB, as an H200's do (driver 580.159.04).
+    static constexpr std::size_t large = std::size_t{1} << 20;
     /// The alignment of the addresses of allocations of `bytes`.
     [[nodiscard]] static std::size_t alignment_of(std::size_t bytes) noexcept;
 

@@ -63,6 +63,7 @@ void Context::end() {
     }
     drain();
     Driver& state = driver();
+    state.graph_tables.captures.forget(*this);
     const auto ours = [this](const auto& object) { return &object.context() == this; };
     for (const auto& stream : state.streams.remove_if(ours))
         log_leak(*this, fmt::format("stream {}", stream->id()));

@@ -326,6 +326,16 @@ void Captures::forget(const Stream& stream) {
     note_change();
 }
 
+void Captures::forget(const Context& context) {
+    if (!any()) return;
+    const auto lock = capture_lock();
+    std::vector<std::shared_ptr<Stream>> ours;
+    for (const auto& [handle, point] : streams_)
+        if (&point.stream->context() == &context) ours.push_back(point.stream);
+    for (const auto& stream : ours)
+        forget(*stream);
+}
+
 void Captures::forget(const Event& event) {
     if (!any()) return;
     const auto lock = capture_lock();

@@ -75,6 +75,7 @@ public:
     CUresult check_call(std::string_view name);
 
     void forget(const Stream& stream);
+    void forget(const Context& context);  ///< All of its streams.
     void forget(const Event& event);
     void forget(const GraphNode& node);
 
