@@ -66,6 +66,10 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_TRUST",
      "Which stored records the cache takes: any, or only those that a trusted key has signed.",
      "any", "any, signed"},
+    {"LODE_CACHED_REPORT",
+     "A file to which each process adds how its compilations were answered; lode cached --stats "
+     "sets it.",
+     "not written"},
     {"LODE_COMPILE_MEMORY",
      "The memory in bytes at which a worker that compiles is ended, and beyond which the kernel "
      "gives it none.",

@@ -24,8 +24,11 @@ Result<void*> open_named(const std::string& name) {
     return fail(Errc::not_found, std::move(why));
 }
 
-bool is_stand_in(void* handle) noexcept {
-    return os::find_symbol(handle, stand_in_symbol) != nullptr;
+/// What leads from a stand-in to its original; nullptr for other libraries. A stand-in that answers
+/// from the cache lies directly above the original.
+const char* prefix_of_original(void* handle) noexcept {
+    if (os::find_symbol(handle, cached_symbol) != nullptr) return uncached_prefix;
+    return os::find_symbol(handle, stand_in_symbol) != nullptr ? original_prefix : nullptr;
 }
 
 }  // namespace
@@ -42,9 +45,9 @@ Status require_dynamic_program(Errc code, std::string_view what) {
 Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
     LODE_TRY(require_dynamic_program(Errc::not_found, path.string()));
     LODE_TRY_ASSIGN(void* handle, open_named(path.string()));
-    if (is_stand_in(handle)) {
-        LODE_TRY_ASSIGN(handle, open_named(original_prefix + path.string()));
-        if (is_stand_in(handle)) {
+    if (const char* prefix = prefix_of_original(handle)) {
+        LODE_TRY_ASSIGN(handle, open_named(prefix + path.string()));
+        if (prefix_of_original(handle) != nullptr) {
             return fail(Errc::not_found,
                         fmt::format("'{}' is a stand-in of lode's.", path.string()));
         }

@@ -13,6 +13,8 @@ namespace LODE_NAMESPACE {
 
 /// What puts the time into code.
 inline constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
+/// Why code with the time of its compilation isn't kept, as a clause.
+inline constexpr std::string_view time_obstacle = "the source depends on the time of compilation";
 /// What puts the name of a file into code, apart from macros of headers.
 inline constexpr std::string_view path_words[] = {"__FILE__", "__BASE_FILE__", "__builtin_FILE",
                                                   "source_location"};

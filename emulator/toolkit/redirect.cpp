@@ -1,6 +1,6 @@
 // Gives programs inside `lode emulate` the stand-ins wherever they would load the originals: by
 // name, by path, through DT_RPATH or DT_RUNPATH. The loader asks it (rtld-audit(7)) before it opens
-// a library.
+// a library. With LODE_REDIRECTS_TO_CACHE it is that of `lode cached`.
 //
 // It has no dependencies: for the C library the loader would load a second copy. Its functions run
 // under the loader's lock.
@@ -20,7 +20,13 @@
 
 namespace {
 
-using lode::original_prefix;
+#ifdef LODE_REDIRECTS_TO_CACHE
+constexpr auto& original_prefix = lode::uncached_prefix;
+constexpr const char* own_name = "liblode_redirect_cached.so";
+#else
+constexpr auto& original_prefix = lode::original_prefix;
+constexpr const char* own_name = "liblode_redirect.so";
+#endif
 
 constexpr std::size_t path_size = 4096;  ///< The system's PATH_MAX.
 
@@ -31,6 +37,10 @@ struct StandIn {
     bool needs_original;  ///< It is given only where there is an original, which it loads.
 };
 constexpr StandIn table[] = {
+#ifdef LODE_REDIRECTS_TO_CACHE
+    {"libnvrtc.so.12", "liblode_cached_nvrtc12.so", true},
+    {"libnvrtc.so.13", "liblode_cached_nvrtc13.so", true},
+#else
     {"libcuda.so", "libcuda.so.1", false},
     {"libcudart.so.12", "libcudart.so.12", false},
     {"libcudart.so.13", "libcudart.so.13", false},
@@ -40,6 +50,7 @@ constexpr StandIn table[] = {
     {"libnvfatbin.so.13", "liblode_nvfatbin13.so", true},
     {"libnvrtc.so.12", "liblode_nvrtc12.so", true},
     {"libnvrtc.so.13", "liblode_nvrtc13.so", true},
+#endif
 };
 /// The same in this process.
 struct Redirection : StandIn {
@@ -195,7 +206,7 @@ void find_folder(const char* audit) noexcept {
         std::size_t at = 0;
         if (append(folder, at, audit, length)) {
             const std::size_t directory = directory_length(folder);
-            const char* rest = after(folder + directory, "liblode_redirect.so");
+            const char* rest = after(folder + directory, own_name);
             folder[directory] = '\0';
             if (rest != nullptr && *rest == '\0') return;
         }

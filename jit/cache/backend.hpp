@@ -3,6 +3,7 @@
 
 #include "jit/compile.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/nvrtc_call.hpp"
 #include "jit/pch/settings.hpp"
 
 #include <lode/base/digest.hpp>
@@ -41,6 +42,15 @@ public:
     /// The context has files and a control.
     [[nodiscard]] virtual Result<Image> compile(const CompileRequest& request,
                                                 const CompileContext& context) = 0;
+    /// The answer to a program's call, from a worker alone, which has compiled nothing else if
+    /// `in_new_process`. Notes what the compilation reads. Errors: those of a worker;
+    /// not_supported, if this compiler has no workers.
+    [[nodiscard]] virtual Result<NvrtcAnswer> answer(const NvrtcCall& /*call*/,
+                                                     bool /*in_new_process*/,
+                                                     CompileFiles& /*files*/,
+                                                     const CompileControl& /*control*/) {
+        return fail(Errc::not_supported, "This compiler answers no calls of programs.");
+    }
 };
 
 /// NVRTC, searched for as by Compiler, in this process or in workers; these may use precompiled

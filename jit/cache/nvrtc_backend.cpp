@@ -142,6 +142,18 @@ public:
         return image;
     }
 
+    Result<NvrtcAnswer> answer(const NvrtcCall& call, bool in_new_process, CompileFiles& files,
+                               const CompileControl& control) override {
+        auto request = request_for({Source::text({}, call.name.value_or("")), Arch({9, 0})});
+        request.task = worker::Task::call;
+        request.call = call;
+        request.needs_new_process = in_new_process;
+        LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, control));
+        LODE_TRY(std::move(answer.image));
+        files = std::move(answer.files);
+        return std::move(answer.call);
+    }
+
 private:
     /// A request's limits, and the backend's in the place of those that it doesn't have.
     [[nodiscard]] CompileLimits with_defaults(CompileLimits limits) const {

@@ -31,25 +31,32 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
                              const std::shared_ptr<const Image>& image, double compile_ms) const {
     CollectedHeaders headers = collect(request, files, image.get(), storage_.headers);
     if (!headers.obstacle.empty()) return {{}, std::move(headers.obstacle)};
-    const std::string list = headers.set.key_list();
+    return publish(request, std::move(headers.set), {image, compile_ms});
+}
+
+Published Publisher::publish(const PreparedRequest& request, HeaderSet headers,
+                             const KeptImage& kept) const {
+    const std::string list = headers.key_list();
     const Digest list_digest = sha256(list);
     const Key key = entry_key(request.key, list_digest);
-    const Bytes bytes = format_entry(Entry{key.text, list, compile_ms, *image});
+    Entry made{key.text, list, kept.compile_ms, *kept.image};
+    if (kept.answer) made.answer = *kept.answer;
+    const Bytes bytes = format_entry(made);
     // An entry that wouldn't verify when it is read isn't kept.
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
-    storage_.keep_in_memory(key.digest, {image, compile_ms});
+    storage_.keep_in_memory(key.digest, kept);
     const RecordKey entry{RecordKind::entry, key.digest};
     auto stored = storage_.store(entry, bytes);
     // A request that depends only on its key needs no manifest.
-    if (!request.free_of_includes || !headers.set.is_empty()) {
+    if (!request.free_of_includes || !headers.is_empty()) {
         if (storage_.remote() != nullptr && stored) {
             Manifest shared{request.key.text, {}};
-            shared.add(KnownSet{headers.set, list_digest});
+            shared.add(KnownSet{headers, list_digest});
             shared.forget_stamps();
             storage_.share({RecordKind::manifest, request.key.digest}, format_manifest(shared),
                            {entry, *std::move(stored)});
         }
-        publish_headers(request, {std::move(headers.set), list_digest});
+        publish_headers(request, {std::move(headers), list_digest});
     }
     return {key.digest, {}};
 }

@@ -31,6 +31,10 @@ public:
                                     const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;
 
+    /// The same with the headers themselves.
+    [[nodiscard]] Published publish(const PreparedRequest& request, HeaderSet headers,
+                                    const KeptImage& kept) const;
+
     /// Stores an image that depends only on its key.
     [[nodiscard]] Published publish(const Key& key, const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;

@@ -8,6 +8,7 @@
 #include "jit/shims.hpp"
 #include "jit/store/entry_format.hpp"
 #include "jit/store/sealed_file.hpp"
+#include "jit/text_words.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <algorithm>

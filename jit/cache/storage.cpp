@@ -129,13 +129,18 @@ std::optional<Found<KeptImage>> Storage::find_entry(const Key& key, Reach reach)
         return std::nullopt;
     }
     const KeptImage kept{std::make_shared<const Image>(std::move(stored->value.image)),
-                         stored->value.compile_ms};
+                         stored->value.compile_ms,
+                         stored->value.answer ? std::make_shared<const NvrtcAnswer>(
+                                                    *std::move(stored->value.answer))
+                                              : nullptr};
     keep_in_memory(key.digest, kept);
     return Found<KeptImage>{kept, stored->tier};
 }
 
 void Storage::keep_in_memory(const Digest& key, const KeptImage& kept) {
-    images.put(key, std::make_shared<const KeptImage>(kept), approximate_bytes(*kept.image));
+    const std::size_t answer = kept.answer ? kept.answer->approximate_bytes() : 0;
+    images.put(key, std::make_shared<const KeptImage>(kept),
+               approximate_bytes(*kept.image) + answer);
 }
 
 std::shared_ptr<const Manifest> Storage::known_manifest(const PreparedRequest& request) {

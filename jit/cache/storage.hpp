@@ -4,6 +4,7 @@
 #include "jit/cache/prepared_request.hpp"
 #include "jit/headers/header_store.hpp"
 #include "jit/headers/manifest.hpp"
+#include "jit/nvrtc_call.hpp"
 #include "jit/remote/remote_tier.hpp"
 #include "jit/store/counters.hpp"
 #include "jit/store/memory_tier.hpp"
@@ -25,6 +26,7 @@ namespace LODE_NAMESPACE::cache {
 struct KeptImage {
     std::shared_ptr<const Image> image;
     double compile_ms = 0;
+    std::shared_ptr<const NvrtcAnswer> answer = nullptr;  ///< To a program's call.
 };
 
 /// A failed compilation, and the headers that it depended on.

@@ -2,6 +2,7 @@
 
 #include "jit/headers/other_inputs.hpp"
 #include "jit/shims.hpp"
+#include "jit/text_words.hpp"
 
 #include <algorithm>
 #include <set>

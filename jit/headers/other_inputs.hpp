@@ -8,9 +8,6 @@
 
 namespace LODE_NAMESPACE::cache {
 
-/// Why code with the time of its compilation isn't kept.
-inline constexpr std::string_view time_obstacle = "the source depends on the time of compilation";
-
 /// The environment variables that NVRTC is known to read; the request's key holds their values.
 [[nodiscard]] std::span<const std::string_view> key_variables() noexcept;
 

@@ -21,7 +21,8 @@ enum EntrySection : std::uint32_t {
     symbols,
     messages,
     lto_ir,
-    tile_ir
+    tile_ir,
+    answer
 };
 
 Bytes format_properties(const Entry& entry) {
@@ -66,6 +67,9 @@ Status check_consistency(const Entry& entry) {
         return damaged(fmt::format("its code is from the compiler '{}', but its key is from '{}'",
                                    image.compiler, value_of(*fields, "compiler")));
     }
+    if ((value_of(*fields, "output") == answer_output) != entry.answer.has_value())
+        return damaged("it holds another kind of result than its key says");
+    if (entry.answer) return {};
     if (value_of(*fields, "output") == lto_ir_output) {
         if (image.lto_ir.empty()) return damaged("it holds no LTO-IR");
     } else if (value_of(*fields, "output") == tile_ir_output) {
@@ -87,6 +91,12 @@ Result<Entry> read_entry(const SealedFile& file) {
     LODE_TRY_ASSIGN(entry.image.tile_ir, file.section(EntrySection::tile_ir));
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
+    if (file.has(EntrySection::answer)) {
+        LODE_TRY_ASSIGN(const Bytes bytes, file.section(EntrySection::answer));
+        ByteReader in(bytes);
+        entry.answer = read_nvrtc_answer(in);
+        if (!in.ended()) return damaged("its answer can't be parsed");
+    }
     LODE_TRY(parse_properties(property_bytes, entry));
     if (!parse_symbols(symbol_bytes, entry.image)) return damaged("its symbols can't be parsed");
     if (!parse_messages(message_bytes, entry.image)) return damaged("its messages can't be parsed");
@@ -107,6 +117,11 @@ Bytes format_entry(const Entry& entry) {
     out.section(EntrySection::messages, format_messages(entry.image), SealedWriter::Effort::usual);
     out.section(EntrySection::lto_ir, entry.image.lto_ir, SealedWriter::Effort::usual);
     out.section(EntrySection::tile_ir, entry.image.tile_ir, SealedWriter::Effort::usual);
+    if (entry.answer) {
+        ByteWriter answer;
+        write(answer, *entry.answer);
+        out.section(EntrySection::answer, answer.bytes(), SealedWriter::Effort::usual);
+    }
     return out.seal();
 }
 

@@ -11,14 +11,17 @@
 //   7 messages    the log and the parsed diagnostics
 //   8 LTO-IR      as the compiler gave it; empty unless the key's output is lto-ir
 //   9 Tile IR     as the compiler gave it; empty unless tile kernels were asked for
+//   10 answer     the answer to a call by a program; only where the key's output is nvrtc
 #pragma once
 
 #include "jit/bytes.hpp"
+#include "jit/nvrtc_call.hpp"
 #include "jit/store/key.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,13 +32,16 @@ namespace LODE_NAMESPACE::cache {
 inline constexpr std::string_view lto_ir_output = "lto-ir";
 /// That of a compilation of tile kernels alone.
 inline constexpr std::string_view tile_ir_output = "tile-ir";
+/// That of a call by a program (nvrtc_call.hpp): the answer has all outputs.
+inline constexpr std::string_view answer_output = "nvrtc";
 
 /// The contents of an entry file.
 struct Entry {
     std::string key_text;
     std::string header_list;  ///< For display; empty after parse_entry_for.
     double compile_ms = 0;    ///< The time that a hit saves.
-    Image image;
+    Image image;              ///< Without code where there is an answer.
+    std::optional<NvrtcAnswer> answer = std::nullopt;
 
     friend bool operator==(const Entry&, const Entry&) = default;
 };

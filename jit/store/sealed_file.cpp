@@ -220,6 +220,10 @@ Result<Buffer> SealedFile::unpack(std::uint32_t id) const {
     return plain;
 }
 
+bool SealedFile::has(std::uint32_t id) const noexcept {
+    return std::ranges::find(sections_, id, &Section::id) != sections_.end();
+}
+
 Result<Bytes> SealedFile::section(std::uint32_t id) const {
     return unpack<Bytes>(id);
 }

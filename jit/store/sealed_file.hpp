@@ -69,6 +69,8 @@ public:
     /// Errors: invalid_image, with the reason.
     [[nodiscard]] static Result<SealedFile> parse(std::span<const std::byte> bytes, FileKind kind);
 
+    [[nodiscard]] bool has(std::uint32_t id) const noexcept;
+
     /// The plain bytes of a section. Errors: invalid_image if it is absent or can't be
     /// decompressed.
     [[nodiscard]] Result<Bytes> section(std::uint32_t id) const;

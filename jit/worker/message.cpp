@@ -304,9 +304,18 @@ tl::unexpected<Error> fail_memory_limit(const Request& request) {
 }
 
 bool Request::is_last() const {
-    return task == Task::link      ? leaves_traces(link.options)
-           : task == Task::compile ? leaves_traces(compilation.options)
-                                   : false;
+    if (needs_new_process) return true;
+    switch (task) {
+        case Task::compile:
+            return leaves_traces(compilation.options);
+        case Task::link:
+            return leaves_traces(link.options);
+        case Task::call:
+            return leaves_traces(call);
+        case Task::properties:
+            break;
+    }
+    return false;
 }
 
 Bytes format_setup(const JailSetup& setup) {
@@ -349,6 +358,8 @@ Bytes format_request(const Request& request) {
     out.flag(request.is_measured);
     out.number(static_cast<std::uint8_t>(request.task));
     write(out, request.link);
+    write(out, request.call);
+    out.flag(request.needs_new_process);
     return std::move(out).take();
 }
 
@@ -368,8 +379,10 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     compilation.limits.time = std::chrono::milliseconds(in.number<std::int64_t>());
     compilation.limits.memory_bytes = in.number<std::uint64_t>();
     request.is_measured = in.flag();
-    request.task = in.enumerator(Task::link);
+    request.task = in.enumerator(Task::call);
     auto link = read_link(in);
+    request.call = read_nvrtc_call(in);
+    request.needs_new_process = in.flag();
     if (!in.ended() || !arch || !link) return damaged("request");
     compilation.arch = *arch;
     request.link = *std::move(link);
@@ -393,6 +406,7 @@ Bytes format_answer(const Answer& answer) {
     for (const bool fact : {files.uses_time, files.may_name_files, files.may_join_questions})
         out.flag(fact);
     write(out, answer.properties);
+    write(out, answer.call);
     return std::move(out).take();
 }
 
@@ -417,6 +431,7 @@ Result<Answer> parse_answer(std::span<const std::byte> bytes) {
     for (bool* fact : {&files.uses_time, &files.may_name_files, &files.may_join_questions})
         *fact = in.flag();
     answer.properties = read_properties(in);
+    answer.call = read_nvrtc_answer(in);
     if (!in.ended()) return damaged("answer");
     return answer;
 }

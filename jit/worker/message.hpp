@@ -9,6 +9,7 @@
 #include "jit/compile.hpp"
 #include "jit/nvrtc/locate.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/nvrtc_call.hpp"
 #include "jit/pch/settings.hpp"
 
 #include <lode/base/error.hpp>
@@ -24,13 +25,14 @@
 namespace LODE_NAMESPACE::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 9;
+inline constexpr std::uint32_t protocol_version = 10;
 
 /// What a host wants of a worker.
 enum class Task : std::uint8_t {
     compile,
     properties,  ///< Those of the compiler.
-    link
+    link,
+    call  ///< A program's, with the files of the compilation.
 };
 
 /// The rest of a request to link.
@@ -53,6 +55,8 @@ struct Request {
     bool is_measured = false;  ///< Whether the host measures the worker's memory.
     Task task = Task::compile;
     LinkTask link = {};
+    NvrtcCall call = {};
+    bool needs_new_process = false;  ///< Even if the options leave no traces.
 
     /// Whether the worker has to end after the answer: leaves_traces().
     [[nodiscard]] bool is_last() const;
@@ -60,9 +64,10 @@ struct Request {
 
 /// The result, and what it depends on.
 struct Answer {
-    Result<Image> image;  ///< Without code for Task::properties.
+    Result<Image> image;  ///< Without code for Task::properties and Task::call.
     CompileFiles files = {};
     CompilerProperties properties = {};  ///< For Task::properties.
+    NvrtcAnswer call = {};               ///< For Task::call.
 };
 
 /// The error of a compilation that reaches its limit of memory.

@@ -48,7 +48,7 @@ FOLDERS = {
 }
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"base/align_up.hpp", "base/descriptor.hpp", "jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
-          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/options_fields.hpp",
+          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/nvrtc_call.hpp", "jit/compile_call.hpp", "jit/options_fields.hpp",
           "jit/options_text.hpp", "jit/shims.hpp", "jit/text_words.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
           "runtime/in_order.hpp", "runtime/kernel_state.hpp"}

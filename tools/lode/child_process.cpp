@@ -1,13 +1,17 @@
 #include "tools/lode/child_process.hpp"
 
+#include "base/foreign_environment.hpp"
 #include "tools/lode/output.hpp"
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +74,30 @@ int wait_for(pid_t child) noexcept {
     }
 }
 
+/// What keeps a program from starting.
+std::string why_not_started(const std::string& program, int problem) {
+    std::error_code ignored;
+    const bool is_path = program.find('/') != std::string::npos;
+    if (problem == ENOENT && !is_path) return "no folder of PATH has it";
+    if (problem == ENOENT && std::filesystem::exists(program, ignored))
+        return "the interpreter that it names doesn't exist";
+    if (problem == EACCES && std::filesystem::is_directory(program, ignored))
+        return "it is a folder";
+    if (problem == EACCES && std::filesystem::exists(program, ignored))
+        return "it isn't executable, which `chmod +x` mends";
+    return std::generic_category().message(problem);
+}
+
+/// With LD_AUDIT the loader reserves the thread-local memory of a program's own libraries before it
+/// knows them. This asks for enough; a program that needs more, such as one with ThreadSanitizer,
+/// says so itself.
+std::string tunables() {
+    constexpr std::string_view name = "glibc.rtld.optional_static_tls";
+    std::string before = foreign_environment("GLIBC_TUNABLES").value_or("");
+    if (before.find(name) != std::string::npos) return before;
+    return fmt::format("{}{}{}=8192", before, before.empty() ? "" : ":", name);
+}
+
 }  // namespace
 
 HeldSignals::HeldSignals() noexcept {
@@ -103,6 +131,26 @@ ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironme
     if (child < 0) return not_started(fork_problem);
     const int exit_code = wait_for(child);
     return got == sizeof(problem) ? not_started(problem) : ChildEnd{exit_code, 0};
+}
+
+std::string in_front_of(const std::filesystem::path& folder, const std::optional<std::string>& before) {
+    return before && !before->empty() ? fmt::format("{}:{}", folder.string(), *before)
+                                      : folder.string();
+}
+
+ChildEnvironment audited_by(const std::filesystem::path& library, AuditOrder order) {
+    const auto before = foreign_environment("LD_AUDIT");
+    const bool is_last = order == AuditOrder::last && before && !before->empty();
+    return {{"LD_AUDIT", is_last ? fmt::format("{}:{}", *before, library.string())
+                                 : in_front_of(library, before)},
+            {"GLIBC_TUNABLES", tunables()}};
+}
+
+Error start_failure(const std::string& program, int problem) {
+    return {Errc::file_failed,
+            fmt::format("The program '{}' can't be started: {}.", program,
+                        why_not_started(program, problem)),
+            native_from_errno(problem)};
 }
 
 }  // namespace lode::tool

@@ -1,7 +1,11 @@
 // A program that the command runs in its place, with its terminal and its signals.
 #pragma once
 
+#include <lode/base/error.hpp>
+
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +26,16 @@ struct ChildEnd {
 
 /// Variables to set for the program on top of this process's own.
 using ChildEnvironment = std::vector<std::pair<std::string, std::string>>;
+
+/// `folder`, followed by the folders that a variable has already.
+[[nodiscard]] std::string in_front_of(const std::filesystem::path& folder,
+                                      const std::optional<std::string>& before);
+
+/// Which libraries the loader asks first: `lode emulate` goes on to the cache's stand-ins.
+enum class AuditOrder : std::uint8_t { first, last };
+/// Variables with which the loader of a program asks a library of lode's what to open, beside those
+/// that it asks already.
+[[nodiscard]] ChildEnvironment audited_by(const std::filesystem::path& library, AuditOrder order);
 
 /// Where what a program writes to stdout goes.
 enum class ChildOutput : std::uint8_t { to_stdout, to_stderr };
@@ -44,5 +58,8 @@ public:
 [[nodiscard]] ChildEnd run_child(const std::vector<std::string>& command,
                                  const ChildEnvironment& environment,
                                  ChildOutput output = ChildOutput::to_stdout);
+
+/// The error for ChildEnd::start_error.
+[[nodiscard]] Error start_failure(const std::string& program, int problem);
 
 }  // namespace lode::tool

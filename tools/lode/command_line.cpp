@@ -146,6 +146,11 @@ bool is_option(const std::string& word) {
     return word.starts_with('-');
 }
 
+/// Whether what follows `--` is a program and its arguments.
+bool runs_program(const CLI::App& command) {
+    return command.get_name() == "emulate" || command.get_name() == "cached";
+}
+
 /// What is wrong with words that nothing takes.
 std::string unexpected(const CLI::App& app, const CLI::App& command) {
     const auto words = remaining_words(app);
@@ -153,7 +158,7 @@ std::string unexpected(const CLI::App& app, const CLI::App& command) {
     if (option != words.end()) {
         const std::string name = option->substr(0, option->find('='));
         // A program's arguments that look like options of the command.
-        if (command.get_name() == "emulate" && closest(name, option_names(command)).empty())
+        if (runs_program(command) && closest(name, option_names(command)).empty())
             return fmt::format("`{}` has no option '{}'; a program and its arguments follow `--`.",
                                full_name(command), name);
         return fmt::format("`{}` has no option '{}'.{}", full_name(command), name,
@@ -282,7 +287,7 @@ Status check_words(const CLI::App& app, std::span<const std::string> words) {
         }
         if (!word->starts_with('-') || *word == standard_input) {
             // What follows `--` has all of the last argument's words.
-            const bool is_last = command->get_name() == "emulate" ||
+            const bool is_last = runs_program(*command) ||
                                  (command->get_name() == "run" && all_known && ++arguments > 2);
             if (!is_last || dashes == words.end()) continue;
             std::string what =
@@ -295,7 +300,7 @@ Status check_words(const CLI::App& app, std::span<const std::string> words) {
             return wrong(what);
         }
         const auto* option = option_of(*command, word->substr(0, word->find('=')));
-        if (option == nullptr && command->get_name() == "emulate") return {};  // CLI11 refuses it.
+        if (option == nullptr && runs_program(*command)) return {};  // CLI11 refuses it.
         if (option == nullptr) {
             if (option_of(*command, word->substr(0, 2)) == nullptr) all_known = false;  // Not -DX.
             continue;

@@ -43,6 +43,7 @@ Command declare_link(CLI::App& app);
 Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
+Command declare_cached(CLI::App& app);
 Command declare_warm(CLI::App& app);
 Command declare_doctor(CLI::App& app);
 Command declare_emulate(CLI::App& app);

@@ -1,5 +1,7 @@
 #include "tools/lode/compile_errors.hpp"
 
+#include "tools/lode/layout.hpp"
+
 #include "base/message_text.hpp"
 #include "jit/diagnostics.hpp"
 
@@ -51,10 +53,6 @@ std::vector<Message> messages_of(std::string_view log) {
         }
     }
     return messages;
-}
-
-std::string counted(std::size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace

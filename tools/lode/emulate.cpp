@@ -11,11 +11,9 @@
 
 #include <lode/runtime/driver.hpp>
 
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -45,27 +43,6 @@ Result<std::filesystem::path> find_device(const EmulateCommand& values) {
         return tl::unexpected(std::move(error));
     }
     return std::filesystem::path(driver->origin());
-}
-
-/// What keeps a program from starting.
-std::string why_not_started(const std::string& program, int problem) {
-    std::error_code ignored;
-    const bool is_path = program.find('/') != std::string::npos;
-    if (problem == ENOENT && !is_path) return "no folder of PATH has it";
-    if (problem == ENOENT && std::filesystem::exists(program, ignored))
-        return "the interpreter that it names doesn't exist";
-    if (problem == EACCES && std::filesystem::is_directory(program, ignored))
-        return "it is a folder";
-    if (problem == EACCES && std::filesystem::exists(program, ignored))
-        return "it isn't executable, which `chmod +x` mends";
-    return std::generic_category().message(problem);
-}
-
-Error start_failure(const std::string& program, int problem) {
-    return {Errc::file_failed,
-            fmt::format("The program '{}' can't be started: {}.", program,
-                        why_not_started(program, problem)),
-            native_from_errno(problem)};
 }
 
 Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path& device) {

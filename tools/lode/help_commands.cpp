@@ -51,6 +51,8 @@ constexpr Example examples[] = {
     {"lode cache keygen", "lode cache keygen release"},
     {"lode cache sign", "lode cache sign --key release"},
     {"lode cache why", "lode cache why saxpy.cu --arch sm_90"},
+    {"lode cached", "lode cached --stats -- ./app"},
+    {"lode cached", "lode cached --drop-in nvrtc"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --pack app.pack"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --check"},
     {"lode emulate", "lode emulate -- ./app"},

@@ -136,7 +136,7 @@ int run(int argc, char** argv) {
     std::array groups = {
         Group{"Run and compile",
               {declare_run(app), declare_compile(app), declare_link(app), declare_init(app)}},
-        Group{"Cache", {declare_cache(app), declare_warm(app)}},
+        Group{"Cache", {declare_cache(app), declare_cached(app), declare_warm(app)}},
         Group{"Check and measure",
               {declare_emulate(app), declare_variants(app), declare_bench(app)}},
         Group{"This machine and its shell",

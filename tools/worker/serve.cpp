@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/compile_call.hpp"
 #include "jit/compiler_thread.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/pch/precompiler.hpp"
@@ -87,9 +88,12 @@ private:
         LODE_TRY_ASSIGN(const auto limit, confine_to(request));
         if (request.task == Task::properties) {
             LODE_TRY_ASSIGN(answer.properties, properties_of(*nvrtc));
-            Image none;
-            none.arch = request.compilation.arch;
-            answer.image = std::move(none);
+            answer.image = without_code(request);
+            return {};
+        }
+        if (request.task == Task::call) {
+            LODE_TRY_ASSIGN(answer.call, compile_call(*nvrtc, request.call, answer.files));
+            answer.image = without_code(request);
             return {};
         }
         answer.image = compile_with(*nvrtc, request.compilation,
@@ -97,6 +101,12 @@ private:
                                      .source_files = request.source_files,
                                      .pch = {precompiler_.get(), &request.pch}});
         return {};
+    }
+
+    static Image without_code(const Request& request) {
+        Image none;
+        none.arch = request.compilation.arch;
+        return none;
     }
 
     /// Sets the limits of a request, and locks the jail if there is one.

@@ -22,14 +22,14 @@ void note(std::uint8_t function, double x, double y, double result) noexcept {
     });
 }
 
-enum Function : std::uint8_t {
+enum CalledFunction : std::uint8_t {
 #define LODE_UNARY(name) name##_function,
 #define LODE_UNARY_FLOAT(name) name##_function,
 #define LODE_BINARY(name) name##_function,
 #include "jit/files/calculations.def"
 };
 
-template <std::size_t library, Function function, class Value, Value (*original)(Value)>
+template <std::size_t library, CalledFunction function, class Value, Value (*original)(Value)>
 struct Unary {
     static inline constinit Next<Value(Value)> next{original};
     static Value call(Value x) noexcept {
@@ -38,7 +38,7 @@ struct Unary {
         return result;
     }
 };
-template <std::size_t library, Function function, double (*original)(double, double)>
+template <std::size_t library, CalledFunction function, double (*original)(double, double)>
 struct Binary {
     static inline constinit Next<double(double, double)> next{original};
     static double call(double x, double y) noexcept {

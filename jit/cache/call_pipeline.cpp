@@ -1,0 +1,211 @@
+#include "jit/cache/call_pipeline.hpp"
+
+#include "base/foreign_environment.hpp"
+#include "base/try.hpp"
+#include "jit/cache/make_once.hpp"
+#include "jit/cache/request_context.hpp"
+#include "jit/headers/other_inputs.hpp"
+#include "jit/nvrtc/table.hpp"
+#include "jit/store/entry_format.hpp"
+#include "jit/store/sealed_file.hpp"
+#include "jit/text_words.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace LODE_NAMESPACE::cache {
+namespace {
+
+/// Later calls of nvrtcCompileProgram give what they give in a new process from this NVRTC on.
+constexpr std::pair settled_numbers(12, 8);
+
+/// Everything that the answer depends on besides files and variables, as the program gave it.
+Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCompiler& compiler) {
+    KeyWriter key;
+    key.field("format", format_version).field("lode", LODE_VERSION);
+    key.field("compiler", compiler.info().name());
+    key.field("compiler.sha256", compiler.digest);
+    key.field("arch", request.arch.to_string());
+    key.field("output", answer_output);
+    if (call.name) key.field("source.name", *call.name);
+    key.field("source.size", call.source.size());
+    key.field("source.sha256", sha256(call.source).to_hex());
+    for (const auto& option : call.options)
+        key.field("flag", option);
+    for (const auto& [name, text] : call.headers) {
+        key.field("header.name", name);
+        key.field("header.sha256", sha256(text).to_hex());
+    }
+    for (const auto& expression : call.name_expressions)
+        key.field("name_expression", expression);
+    for (const auto name : key_variables()) {
+        if (const auto value = foreign_environment(name))
+            key.field("variable", fmt::format("{}={}", name, *value));
+    }
+    return key.finish();
+}
+
+/// The answer is from this working folder alone: its name is or may be in it.
+bool names_folder(const CompileRequest& request, const std::string& folder,
+                  const NvrtcAnswer& answer) {
+    return options_put_paths_into_code(request.options) ||
+           std::ranges::any_of(answer.outputs, [&](const NvrtcAnswer::Output& output) {
+               return folder.size() > 1 && output.bytes.find(folder) != std::string::npos;
+           });
+}
+
+/// What the compilation asked for. Paths stay as they were queried: a call names its folders by
+/// itself, and so does its key. Errors: not_supported, with why the answer isn't certain.
+Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileFiles& files,
+                                  const NvrtcAnswer& answer, HeaderStore& store) {
+    using Kind = FileAnswer::Kind;
+    using Root = HeaderPath::Root;
+    const auto refuse = [](std::string why) { return fail(Errc::not_supported, std::move(why)); };
+    const FileAccesses& asked = files.compiler;
+    const std::string working = request.folders.working.string();
+    if (files.uses_time) return refuse(std::string(time_obstacle));
+    if (!files.compiler_state.empty()) return refuse(files.compiler_state);
+    if (!files.is_watched || asked.questions() == 0)
+        return refuse("lode can't see what this compiler reads");
+    if (!asked.unforeseen().empty())
+        return refuse("the compiler did something that lode doesn't track: " + asked.unforeseen());
+    if (!asked.working().empty() && asked.working() != working)
+        return refuse("the working directory changed");
+    HeaderSet set;
+    for (const auto& [path, file] : asked.answers()) {
+        const HeaderPath where{path.starts_with('/') ? Root::absolute : Root::working, 0, path};
+        if (file.kind == Kind::irregular) return refuse(path + " isn't a regular file");
+        if (file.kind == Kind::refused) {
+            return refuse(fmt::format("{} can't be read: {}", path,
+                                      std::generic_category().message(file.error)));
+        }
+        if (file.kind == Kind::file && file.content && file.consumed) {
+            const auto state = store.scan(absolute_path(path, working), *file.content)->state;
+            set.headers.push_back({where, state.stamp, state.settled, state.content});
+            continue;
+        }
+        // Every compilation looks at its own folder.
+        if (file.kind == Kind::folder && (path == "." || path == working)) continue;
+        const FileStamp stamp = stamp_of(file.attributes);
+        const bool is_file = file.kind == Kind::file;
+        set.probes.push_back({where,
+                              is_file                      ? HeaderProbe::Kind::file
+                              : file.kind == Kind::folder ? HeaderProbe::Kind::folder
+                                                           : HeaderProbe::Kind::absent,
+                              is_file ? FileStamp{stamp.device, stamp.inode, 0, 0, 0}
+                                      : FileStamp{}});
+    }
+    const bool is_bound = names_folder(request.request, working, answer);
+    if (is_bound) set.bound_to = request.folders.to_string();
+    for (const auto& [name, value] : asked.variables()) {
+        if (is_variable_in_key(name) || (name == "PWD" && !is_bound)) continue;
+        set.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
+    }
+    const auto& calculations = asked.calculations();
+    set.calculations.assign(calculations.begin(), calculations.end());
+    std::ranges::sort(set.headers, {}, &HeaderRecord::path);
+    std::ranges::sort(set.probes, {}, &HeaderProbe::path);
+    std::ranges::sort(set.variables);
+    return set;
+}
+
+/// Whether the same call gives the same answer again. Others report the state of the machine.
+bool is_lasting(const NvrtcAnswer& answer) {
+    return answer.result == NVRTC_SUCCESS || answer.result == NVRTC_ERROR_COMPILATION ||
+           answer.result == NVRTC_ERROR_INVALID_OPTION;
+}
+
+}  // namespace
+
+Result<AnsweredCall> CallPipeline::answer(const NvrtcCall& call) {
+    if (auto why = uncacheable_reason(call); !why.empty())
+        return fail(Errc::not_supported, std::move(why));
+    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
+    const CompileRequest request = request_of(call);
+    const PreparedRequest prepared{request,
+                                   compiler->digest,
+                                   search_folders(request, {}),
+                                   call_key(call, request, *compiler),
+                                   {},
+                                   false};
+    return flights_.run(prepared.flight_key(),
+                        [&] { return answer_alone(call, prepared, *compiler); });
+}
+
+std::optional<AnsweredCall> CallPipeline::look_up(const PreparedRequest& request, Reach reach) {
+    std::optional<Hit> hit;
+    if (auto found = lookup_.find(request)) hit = *std::move(found);
+    if (!hit && reach == Reach::everywhere) hit = lookup_.find_remote(request);
+    if (!hit || hit->kept.answer == nullptr) return std::nullopt;
+    if (hit->renewed) {
+        const bool is_remote = hit->tier == RemoteTier::tier_name;
+        publisher_.publish_headers(request, *std::move(hit->renewed),
+                                   is_remote ? Publisher::When::later : Publisher::When::now);
+    }
+    return AnsweredCall{hit->kept.answer, std::string(hit->tier), hit->kept.compile_ms, {}};
+}
+
+Result<AnsweredCall> CallPipeline::answer_alone(const NvrtcCall& call,
+                                                const PreparedRequest& request,
+                                                const KnownCompiler& compiler) {
+    if (auto known = look_up(request, Reach::everywhere)) return *std::move(known);
+    storage_.count_remote_miss();
+    // The lock is for images; an answer goes past it.
+    AnsweredCall answered;
+    const auto keep = [&](std::optional<AnsweredCall> found) -> std::optional<CachedImage> {
+        if (!found) return std::nullopt;
+        answered = *std::move(found);
+        return CachedImage{};
+    };
+    LODE_TRY(make_once({.key = request.key.digest,
+                        .name = request.request.source.name(),
+                        .look_up = [&] { return keep(look_up(request, Reach::local)); },
+                        .look_up_remote = [&] { return keep(look_up(request, Reach::everywhere)); },
+                        .make = [&]() -> Result<CachedImage> {
+                            LODE_TRY_ASSIGN(answered, compile_and_publish(call, request, compiler));
+                            return CachedImage{};
+                        }},
+                       storage_, CompileControl()));
+    return answered;
+}
+
+Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
+                                                       const PreparedRequest& request,
+                                                       const KnownCompiler& compiler) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto& info = compiler.info();
+    const bool in_new_process =
+        std::pair(info.version_major, info.version_minor) < settled_numbers;
+    CompileFiles files;
+    LODE_TRY_ASSIGN(auto made, backend_->answer(call, in_new_process, files, CompileControl()));
+    const double spent = milliseconds_since(start);
+    const auto answer = std::make_shared<const NvrtcAnswer>(std::move(made));
+    if (!is_lasting(*answer)) {
+        return fail(Errc::not_supported,
+                    fmt::format("NVRTC's result is {}, which may be another one next time",
+                                answer->result));
+    }
+    LODE_TRY_ASSIGN(auto headers, headers_of_call(request, files, *answer, storage_.headers));
+    ++storage_.counters.compilations;
+    AnsweredCall answered{answer, {}, spent, {}};
+    if (files.compiler_files != compiler.properties.files || !compiler.is_settled) {
+        identity_.refresh();
+        answered.not_kept = "the compiler's files have just changed";
+        return answered;
+    }
+    auto image = std::make_shared<Image>();
+    image->name = request.request.source.name();
+    image->arch = request.request.arch;
+    image->compiler = info.name();
+    auto published =
+        publisher_.publish(request, std::move(headers), {std::move(image), spent, answer});
+    answered.not_kept = std::move(published.not_kept);
+    return answered;
+}
+
+}  // namespace LODE_NAMESPACE::cache

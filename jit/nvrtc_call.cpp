@@ -1,0 +1,290 @@
+#include "jit/nvrtc_call.hpp"
+
+#include "base/foreign_environment.hpp"
+#include "jit/text_words.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace LODE_NAMESPACE {
+namespace {
+
+/// An option of NVRTC whose effect is known: a function of its text and of files that lode sees.
+struct KnownOption {
+    std::string_view name;  ///< Without dashes.
+    bool takes_value = false;
+    /// Of a compilation with it, later ones in the process give what they give in a new one.
+    bool is_traceless = true;
+};
+
+// By the documentation of NVRTC 12.0 to 13.3. Left out: those that make or use files that no list
+// of headers shows (precompiled headers, --options-file, --time, --fdevice-time-trace).
+// tests/cache_oracle/sequences has found which ones leave traces; those that it doesn't try count
+// as leaving some.
+constexpr KnownOption known_options[] = {
+    {"gpu-architecture", true},
+    {"arch", true},
+    {"device-c"},
+    {"dc"},
+    {"device-w"},
+    {"dw"},
+    {"relocatable-device-code", true},
+    {"rdc", true},
+    {"extensible-whole-program"},
+    {"ewp"},
+    {"device-debug", false, false},
+    {"G", false, false},
+    {"generate-line-info"},
+    {"lineinfo"},
+    {"dopt", true, false},
+    {"Ofast-compile", true, false},
+    {"Ofc", true, false},
+    {"ptxas-options", true},
+    {"Xptxas", true},
+    {"maxrregcount", true},
+    {"ftz", true},
+    {"prec-sqrt", true},
+    {"prec-div", true},
+    {"fmad", true},
+    {"use_fast_math"},
+    {"extra-device-vectorization"},
+    {"modify-stack-limit", true},
+    {"dlink-time-opt"},
+    {"dlto"},
+    {"gen-opt-lto", false, false},
+    {"optix-ir", false, false},
+    {"jump-table-density", true},
+    {"jtd", true},
+    {"device-stack-protector", true},
+    {"no-cache"},
+    {"frandom-seed", true, false},
+    {"define-macro", true},
+    {"D", true},
+    {"undefine-macro", true},
+    {"U", true},
+    {"include-path", true},
+    {"I", true},
+    {"pre-include", true},
+    {"include", true},
+    {"no-source-include"},
+    {"std", true},
+    {"builtin-move-forward", true},
+    {"builtin-initializer-list", true},
+    {"disable-warnings"},
+    {"w"},
+    {"restrict", false, false},
+    {"device-as-default-execution-space"},
+    {"default-device"},
+    {"device-int128"},
+    {"device-float128"},
+    {"optimization-info", true, false},
+    {"opt-info", true, false},
+    {"display-error-number"},
+    {"err-no"},
+    {"no-display-error-number"},
+    {"no-err-no"},
+    {"diag-error", true},
+    {"diag-suppress", true},
+    {"diag-warn", true},
+    {"diag-remark", true},
+    {"brief-diagnostics", true},
+    {"split-compile", true},
+    {"fdevice-syntax-only"},
+    {"minimal"},
+    {"version-ident", true},
+    {"enable-tile", false, false},
+    {"tile-only", false, false},
+};
+
+/// What an option of a call is.
+struct ReadOption {
+    const KnownOption* known = nullptr;
+    std::string_view value = {};
+    std::size_t taken = 1;
+};
+
+/// The option at the start of some.
+ReadOption read_option(std::span<const std::string> options) {
+    const std::string_view text = options.front();
+    const auto dashes = std::min(text.find_first_not_of('-'), text.size());
+    if (dashes == 0 || dashes > 2) return {};
+    const auto equals = text.find('=');
+    const auto name = text.substr(dashes, equals - dashes);
+    const auto* const found = std::ranges::find(known_options, name, &KnownOption::name);
+    if (found != std::end(known_options)) {
+        if (equals != std::string_view::npos) return {found, text.substr(equals + 1)};
+        if (!found->takes_value) return {found};
+        // Some values may be left out, as in -dopt: what follows says which.
+        const bool has_value = options.size() > 1 && !options[1].starts_with('-');
+        return has_value ? ReadOption{found, options[1], 2} : ReadOption{found};
+    }
+    // A letter and its value: -DN=4.
+    if (dashes != 1 || text.size() < 3) return {};
+    for (const auto& option : known_options) {
+        constexpr std::string_view joined = "DUI";
+        if (option.name.size() == 1 && option.name[0] == text[1] &&
+            joined.find(text[1]) != std::string_view::npos)
+            return {&option, text.substr(2)};
+    }
+    return {};
+}
+
+/// Calls use(option, texts) for each option; stops at one that isn't known, and returns it.
+std::string_view each_option(std::span<const std::string> options, const auto& use) {
+    while (!options.empty()) {
+        const ReadOption option = read_option(options);
+        if (option.known == nullptr) return options.front();
+        use(option);
+        options = options.subspan(option.taken);
+    }
+    return {};
+}
+
+}  // namespace
+
+const NvrtcAnswer::Output* NvrtcAnswer::output(std::string_view name) const noexcept {
+    const auto found = std::ranges::find(outputs, name, &Output::name);
+    return found == outputs.end() ? nullptr : &*found;
+}
+
+std::size_t NvrtcAnswer::approximate_bytes() const noexcept {
+    std::size_t bytes = sizeof(NvrtcAnswer);
+    for (const auto& output : outputs)
+        bytes += sizeof(Output) + output.bytes.size();
+    for (const auto& name : names)
+        bytes += sizeof(Name) + name.expression.size() + name.lowered.size();
+    return bytes;
+}
+
+void write(ByteWriter& out, const NvrtcCall& call) {
+    out.long_text(call.source);
+    out.flag(call.name.has_value());
+    out.text(call.name.value_or(""));
+    out.count(call.headers.size());
+    for (const auto& [name, text] : call.headers) {
+        out.text(name);
+        out.long_text(text);
+    }
+    for (const auto* texts : {&call.options, &call.name_expressions}) {
+        out.count(texts->size());
+        for (const auto& text : *texts)
+            out.text(text);
+    }
+}
+
+NvrtcCall read_nvrtc_call(ByteReader& in) {
+    NvrtcCall call;
+    call.source = in.long_text();
+    const bool has_name = in.flag();
+    std::string name = in.text();
+    if (has_name) call.name = std::move(name);
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        Header& header = call.headers.emplace_back();
+        header.name = in.text();
+        header.text = in.long_text();
+    }
+    for (auto* texts : {&call.options, &call.name_expressions}) {
+        for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
+            texts->push_back(in.text());
+    }
+    return call;
+}
+
+void write(ByteWriter& out, const NvrtcAnswer& answer) {
+    out.number(answer.result);
+    out.count(answer.outputs.size());
+    for (const auto& output : answer.outputs) {
+        out.text(output.name);
+        out.number(output.size_result);
+        out.number(output.result);
+        out.long_text(output.bytes);
+    }
+    out.count(answer.names.size());
+    for (const auto& name : answer.names) {
+        out.text(name.expression);
+        out.number(name.result);
+        out.text(name.lowered);
+    }
+    out.number(answer.other_name);
+}
+
+NvrtcAnswer read_nvrtc_answer(ByteReader& in) {
+    NvrtcAnswer answer;
+    answer.result = in.number<std::int32_t>();
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        auto& output = answer.outputs.emplace_back();
+        output.name = in.text();
+        output.size_result = in.number<std::int32_t>();
+        output.result = in.number<std::int32_t>();
+        output.bytes = in.long_text();
+    }
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        auto& name = answer.names.emplace_back();
+        name.expression = in.text();
+        name.result = in.number<std::int32_t>();
+        name.lowered = in.text();
+    }
+    answer.other_name = in.number<std::int32_t>();
+    return answer;
+}
+
+std::string uncacheable_reason(const NvrtcCall& call) {
+    if (foreign_environment("NVRTC_APPEND_FLAGS"))
+        return "the variable NVRTC_APPEND_FLAGS adds options";
+    const auto unknown = each_option(call.options, [](const ReadOption& /*known*/) {});
+    if (!unknown.empty() || std::ranges::any_of(call.options, &std::string::empty)) {
+        constexpr std::size_t shown = 60;
+        return fmt::format("the option '{}' may have effects that the cache's key doesn't cover",
+                           unknown.substr(0, shown));
+    }
+    const auto says_time = [](std::string_view text) {
+        return std::ranges::any_of(
+            time_words, [&](std::string_view word) { return has_identifier(text, word); });
+    };
+    const auto texts_say = [&](const std::vector<std::string>& texts) {
+        return std::ranges::any_of(texts, says_time);
+    };
+    if (says_time(call.source) || texts_say(call.options) || texts_say(call.name_expressions) ||
+        std::ranges::any_of(call.headers, says_time, &Header::text))
+        return std::string(time_obstacle);
+    return {};
+}
+
+bool leaves_traces(const NvrtcCall& call) {
+    bool leaves = false;
+    const auto unknown = each_option(call.options, [&](const ReadOption& option) {
+        leaves = leaves || !option.known->is_traceless;
+    });
+    return leaves || !unknown.empty();
+}
+
+std::vector<std::string> include_folders_of(const NvrtcCall& call) {
+    std::vector<std::string> folders;
+    each_option(call.options, [&](const ReadOption& option) {
+        if (option.known->name == "I" || option.known->name == "include-path")
+            folders.emplace_back(option.value);
+    });
+    return folders;
+}
+
+CompileRequest request_of(const NvrtcCall& call) {
+    CompileRequest request{Source::text(call.source, call.name.value_or("")), Arch({7, 5}).as_virtual()};
+    CompileOptions& options = request.options;
+    options.toolkit_headers = false;
+    options.headers = call.headers;
+    options.extra_flags = call.options;
+    request.name_expressions = call.name_expressions;
+    each_option(call.options, [&](const ReadOption& option) {
+        const auto name = option.known->name;
+        if (name == "arch" || name == "gpu-architecture")
+            request.arch = Arch::parse(option.value).value_or(request.arch);
+        options.debug = options.debug || name == "G" || name == "device-debug";
+        options.line_info = options.line_info || name == "lineinfo" || name == "generate-line-info";
+    });
+    return request;
+}
+
+}  // namespace LODE_NAMESPACE

@@ -1,0 +1,295 @@
+// Stands in for NVRTC inside `lode cached`: answers compilations from lode's cache.
+//
+// Each program is one of the original too, with the same handle, so that all functions that aren't
+// here work on it, whatever release it is. Where the cache can't answer, the original compiles, as
+// if this library weren't there.
+#include "jit/cache/request_context.hpp"
+#include "jit/nvrtc_call.hpp"
+#include "tools/cached/journal.hpp"
+#include "tools/cached/session.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+namespace lode::cached {
+namespace {
+
+/// A program as it was made, and the answer to its compilation if the cache gave it.
+struct Program {
+    NvrtcCall call;
+    bool has_callback = false;
+    bool is_compiled = false;  ///< By the original.
+    std::shared_ptr<const NvrtcAnswer> answer;
+};
+
+/// The programs of the process. Never destroyed: exit handlers may use NVRTC.
+class Programs {
+public:
+    void add(nvrtcProgram handle, std::shared_ptr<Program> program) {
+        const std::lock_guard guard(mutex_);
+        programs_[handle] = std::move(program);
+    }
+    std::shared_ptr<Program> find(nvrtcProgram handle) {
+        const std::lock_guard guard(mutex_);
+        const auto found = programs_.find(handle);
+        return found == programs_.end() ? nullptr : found->second;
+    }
+    std::shared_ptr<Program> take(nvrtcProgram handle) {
+        const std::lock_guard guard(mutex_);
+        auto node = programs_.extract(handle);
+        return node ? std::move(node.mapped()) : nullptr;
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<nvrtcProgram, std::shared_ptr<Program>> programs_;
+};
+Programs& programs() {
+    static auto& all = *new Programs;
+    return all;
+}
+
+/// A function of the original, or nullptr.
+template <class Function>
+Function* original(const char* name) noexcept {
+    // It is loaded, and the loader knows it by this name.
+    void* const library = ::dlopen(LODE_ORIGINAL, RTLD_NOW | RTLD_LOCAL);
+    return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
+}
+
+/// The file of the original, without links.
+std::filesystem::path original_file() {
+    static const auto* const file = [] {
+        auto* made = new std::filesystem::path;
+        Dl_info info{};
+        auto* const function = original<void>("nvrtcCompileProgram");
+        std::error_code ignored;
+        if (function != nullptr && ::dladdr(function, &info) != 0 && info.dli_fname != nullptr)
+            *made = std::filesystem::canonical(info.dli_fname, ignored);
+        return made;
+    }();
+    return *file;
+}
+
+/// Runs `body`; nothing that it throws reaches the program.
+template <class Body>
+auto guarded(const Body& body) noexcept -> decltype(body()) {
+    try {
+        return body();
+    } catch (...) {
+        return {};
+    }
+}
+
+std::shared_ptr<Program> find(nvrtcProgram handle) noexcept {
+    return guarded([&] { return programs().find(handle); });
+}
+
+/// Calls a function of the original; one that it doesn't have can't be called for any program.
+template <class... Args>
+nvrtcResult forward(const char* name, Args... args) noexcept {
+    auto* const function = original<nvrtcResult(Args...)>(name);
+    return function != nullptr ? function(args...) : NVRTC_ERROR_INVALID_INPUT;
+}
+
+std::shared_ptr<Program> made_program(const char* source, const char* name, int count,
+                                      const char* const* headers, const char* const* names) {
+    auto program = std::make_shared<Program>();
+    program->call.source = source;
+    if (name != nullptr) program->call.name = name;
+    for (int i = 0; i < count; ++i)
+        program->call.headers.push_back({names[i], headers[i]});
+    return program;
+}
+
+/// Why the original has to answer; empty if the cache has, and the program has its answer.
+std::string why_uncached(Program& program, int count, const char* const* options) {
+    if (program.has_callback) return "the program has a flow callback";
+    if (program.is_compiled) return "the program is compiled more than once";
+    program.call.options.assign(options, options + count);
+    const auto session = Session::of_process(original_file());
+    if (session == nullptr) return "the process ends, or uses several libraries of NVRTC";
+    const auto start = std::chrono::steady_clock::now();
+    auto answered = session->answer(program.call);
+    if (!answered) return answered.error().message;
+    program.answer = std::move(answered->answer);
+    const bool is_hit = !answered->tier.empty();
+    add_to_journal({is_hit ? "hit" : "compiled", answered->not_kept,
+                    cache::milliseconds_since(start), is_hit ? answered->compile_ms : 0});
+    return {};
+}
+
+/// A program that is compiled again has to be in the state that the first time left.
+void compile_as_before(nvrtcProgram handle, Program& program) {
+    std::vector<const char*> options;
+    for (const auto& option : program.call.options)
+        options.push_back(option.c_str());
+    (void)forward("nvrtcCompileProgram", handle, static_cast<int>(options.size()),
+                  static_cast<const char* const*>(options.data()));
+    program.answer = nullptr;
+    program.is_compiled = true;
+}
+
+nvrtcResult compile(nvrtcProgram handle, int count, const char* const* options) noexcept {
+    const auto program = find(handle);
+    const auto compile_originally = [&] {
+        return forward("nvrtcCompileProgram", handle, count, options);
+    };
+    if (program == nullptr || count < 0 || (count > 0 && options == nullptr))
+        return compile_originally();
+    const auto reason = guarded([&]() -> std::optional<std::string> {
+        for (int i = 0; i < count; ++i)
+            if (options[i] == nullptr) return "an option is a null pointer";
+        if (program->answer != nullptr) compile_as_before(handle, *program);
+        return why_uncached(*program, count, options);
+    });
+    if (program->answer != nullptr) return static_cast<nvrtcResult>(program->answer->result);
+    const auto start = std::chrono::steady_clock::now();
+    const nvrtcResult result = compile_originally();
+    program->is_compiled = true;
+    add_to_journal({"uncached", reason ? std::string_view(*reason) : "lode is out of memory",
+                    cache::milliseconds_since(start)});
+    return result;
+}
+
+/// The output of a program that the cache has answered; nullptr for the original's.
+const NvrtcAnswer::Output* answered_output(const std::shared_ptr<Program>& program,
+                                           std::string_view name, const void* to) noexcept {
+    const bool is_answered = program != nullptr && program->answer != nullptr && to != nullptr;
+    return is_answered ? program->answer->output(name) : nullptr;
+}
+
+nvrtcResult size_of(nvrtcProgram handle, std::size_t* size, std::string_view name,
+                    const char* function) noexcept {
+    const auto program = find(handle);
+    const auto* const output = answered_output(program, name, size);
+    if (output == nullptr) return forward(function, handle, size);
+    if (output->size_result == NVRTC_SUCCESS) *size = output->bytes.size();
+    return static_cast<nvrtcResult>(output->size_result);
+}
+
+nvrtcResult get(nvrtcProgram handle, char* to, std::string_view name,
+                const char* function) noexcept {
+    const auto program = find(handle);
+    const auto* const output = answered_output(program, name, to);
+    if (output == nullptr) return forward(function, handle, to);
+    if (output->result == NVRTC_SUCCESS)
+        std::memcpy(to, output->bytes.data(), output->bytes.size());
+    return static_cast<nvrtcResult>(output->result);
+}
+
+}  // namespace
+}  // namespace lode::cached
+
+#define LODE_EXPORTED extern "C" __attribute__((visibility("default")))
+
+LODE_EXPORTED const int lode_cached = 1;
+
+// NOLINTBEGIN(readability-identifier-naming): the names are those of nvrtc.h.
+
+using namespace lode::cached;
+
+LODE_EXPORTED nvrtcResult nvrtcCreateProgram(nvrtcProgram* prog, const char* src, const char* name,
+                                             int numHeaders, const char* const* headers,
+                                             const char* const* includeNames) {
+    const nvrtcResult result =
+        forward("nvrtcCreateProgram", prog, src, name, numHeaders, headers, includeNames);
+    if (result != NVRTC_SUCCESS) return result;
+    guarded([&] {
+        programs().add(*prog, made_program(src, name, numHeaders, headers, includeNames));
+        return 0;
+    });
+    return result;
+}
+
+LODE_EXPORTED nvrtcResult nvrtcDestroyProgram(nvrtcProgram* prog) {
+    // Another thread may get the same handle once this one is destroyed.
+    const nvrtcProgram handle = prog != nullptr ? *prog : nullptr;
+    auto program = guarded([&] { return programs().take(handle); });
+    const nvrtcResult result = forward("nvrtcDestroyProgram", prog);
+    if (result != NVRTC_SUCCESS && program != nullptr) {
+        guarded([&] {
+            programs().add(handle, std::move(program));
+            return 0;
+        });
+    }
+    return result;
+}
+
+LODE_EXPORTED nvrtcResult nvrtcAddNameExpression(nvrtcProgram prog,
+                                                 const char* const name_expression) {
+    const auto program = find(prog);
+    if (program != nullptr && program->answer != nullptr && name_expression != nullptr)
+        return NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION;
+    const nvrtcResult result =
+        forward<nvrtcProgram, const char*>("nvrtcAddNameExpression", prog, name_expression);
+    if (result == NVRTC_SUCCESS && program != nullptr) {
+        guarded([&] {
+            program->call.name_expressions.emplace_back(name_expression);
+            return 0;
+        });
+    }
+    return result;
+}
+
+LODE_EXPORTED nvrtcResult nvrtcCompileProgram(nvrtcProgram prog, int numOptions,
+                                              const char* const* options) {
+    return compile(prog, numOptions, options);
+}
+
+LODE_EXPORTED nvrtcResult nvrtcGetLoweredName(nvrtcProgram prog, const char* const name_expression,
+                                              const char** lowered_name) {
+    const auto program = find(prog);
+    if (program == nullptr || program->answer == nullptr || name_expression == nullptr ||
+        lowered_name == nullptr) {
+        return forward<nvrtcProgram, const char*, const char**>("nvrtcGetLoweredName", prog,
+                                                                name_expression, lowered_name);
+    }
+    for (const auto& name : program->answer->names) {
+        if (name.expression != name_expression) continue;
+        *lowered_name = name.result == NVRTC_SUCCESS ? name.lowered.c_str() : nullptr;
+        return static_cast<nvrtcResult>(name.result);
+    }
+    *lowered_name = nullptr;
+    return static_cast<nvrtcResult>(program->answer->other_name);
+}
+
+LODE_EXPORTED nvrtcResult nvrtcSetFlowCallback(nvrtcProgram prog, int (*callback)(void*, void*),
+                                               void* payload) {
+    if (const auto program = find(prog)) program->has_callback = callback != nullptr;
+    return forward("nvrtcSetFlowCallback", prog, callback, payload);
+}
+
+#define LODE_OUTPUT(output)                                                                   \
+    LODE_EXPORTED nvrtcResult nvrtcGet##output##Size(nvrtcProgram prog, std::size_t* size) {  \
+        return size_of(prog, size, #output, "nvrtcGet" #output "Size");                       \
+    }                                                                                         \
+    LODE_EXPORTED nvrtcResult nvrtcGet##output(nvrtcProgram prog, char* to) {                 \
+        return get(prog, to, #output, "nvrtcGet" #output);                                    \
+    }
+LODE_OUTPUT(ProgramLog)
+LODE_OUTPUT(PTX)
+LODE_OUTPUT(CUBIN)
+LODE_OUTPUT(LTOIR)
+LODE_OUTPUT(OptiXIR)
+#if LODE_CUDA_MAJOR == 12
+LODE_OUTPUT(NVVM)
+#else
+LODE_OUTPUT(TileIR)
+#endif
+
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,33 @@
+// Session: the cache of one process, for the stand-ins of `lode cached`.
+#pragma once
+
+#include "jit/cache/call_pipeline.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace lode::cached {
+
+/// The original's calls, answered by the cache that the LODE_CACHE variables describe. Thread-safe.
+class Session {
+public:
+    /// The one of this process, for the NVRTC in a file; a forked child gets its own. Its end comes
+    /// with the process's: then, and for a second NVRTC, nullptr.
+    [[nodiscard]] static std::shared_ptr<Session> of_process(
+        const std::filesystem::path& nvrtc) noexcept;
+
+    /// Errors: why the original has to answer, as a clause.
+    [[nodiscard]] Result<cache::AnsweredCall> answer(const NvrtcCall& call);
+
+    Session(const std::filesystem::path& nvrtc, Result<CacheOptions> options);
+
+private:
+    const std::filesystem::path nvrtc_;
+    std::string unusable_;  ///< Why there is no pipeline; else empty.
+    std::unique_ptr<cache::Storage> storage_;
+    std::unique_ptr<cache::CallPipeline> pipeline_;
+};
+
+}  // namespace lode::cached
