@@ -49,7 +49,8 @@ NvrtcAnswer::Output take_output(const NvrtcLibrary& nvrtc, nvrtcProgram program,
                                 std::string_view name) {
     using SizeOf = decltype(nvrtcGetPTXSize);
     using Get = decltype(nvrtcGetPTX);
-    auto* const size_of = reinterpret_cast<SizeOf*>(nvrtc.symbol(fmt::format("nvrtcGet{}Size", name)));
+    auto* const size_of =
+        reinterpret_cast<SizeOf*>(nvrtc.symbol(fmt::format("nvrtcGet{}Size", name)));
     auto* const get = reinterpret_cast<Get*>(nvrtc.symbol(fmt::format("nvrtcGet{}", name)));
     NvrtcAnswer::Output output;
     if (size_of == nullptr || get == nullptr) return output;
@@ -81,10 +82,12 @@ Result<NvrtcAnswer> make_calls(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
         (void)table.nvrtcAddNameExpression(program, expression.c_str());
 
     auto options = pointers(call.options, itself);
-    // Its own cache answers what lode would record.
+    // Its own cache would answer what lode has to record. First: the last option may lack its
+    // value.
     constexpr std::pair has_own_cache(12, 9);
     constexpr const char* no_cache = "--no-cache";
-    if (nvrtc.at_least(has_own_cache.first, has_own_cache.second)) options.push_back(no_cache);
+    if (nvrtc.at_least(has_own_cache.first, has_own_cache.second))
+        options.insert(options.begin(), no_cache);
 
     NvrtcAnswer answer;
     answer.result =

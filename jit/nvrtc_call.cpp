@@ -117,8 +117,9 @@ ReadOption read_option(std::span<const std::string> options) {
     if (found != std::end(known_options)) {
         if (equals != std::string_view::npos) return {found, text.substr(equals + 1)};
         if (!found->takes_value) return {found};
-        // Some values may be left out, as in -dopt: what follows says which.
-        const bool has_value = options.size() > 1 && !options[1].starts_with('-');
+        // What follows is the value, and an option only of the assembler.
+        const bool is_for_ptxas = name == "Xptxas" || name == "ptxas-options";
+        const bool has_value = options.size() > 1 && (is_for_ptxas || !options[1].starts_with('-'));
         return has_value ? ReadOption{found, options[1], 2} : ReadOption{found};
     }
     // A letter and its value: -DN=4.
@@ -271,7 +272,8 @@ std::vector<std::string> include_folders_of(const NvrtcCall& call) {
 }
 
 CompileRequest request_of(const NvrtcCall& call) {
-    CompileRequest request{Source::text(call.source, call.name.value_or("")), Arch({7, 5}).as_virtual()};
+    CompileRequest request{Source::text(call.source, call.name.value_or("")),
+                           Arch({7, 5}).as_virtual()};
     CompileOptions& options = request.options;
     options.toolkit_headers = false;
     options.headers = call.headers;

@@ -93,12 +93,12 @@ Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileF
         if (file.kind == Kind::folder && (path == "." || path == working)) continue;
         const FileStamp stamp = stamp_of(file.attributes);
         const bool is_file = file.kind == Kind::file;
-        set.probes.push_back({where,
-                              is_file                      ? HeaderProbe::Kind::file
-                              : file.kind == Kind::folder ? HeaderProbe::Kind::folder
-                                                           : HeaderProbe::Kind::absent,
-                              is_file ? FileStamp{stamp.device, stamp.inode, 0, 0, 0}
-                                      : FileStamp{}});
+        set.probes.push_back(
+            {where,
+             is_file                     ? HeaderProbe::Kind::file
+             : file.kind == Kind::folder ? HeaderProbe::Kind::folder
+                                         : HeaderProbe::Kind::absent,
+             is_file ? FileStamp{stamp.device, stamp.inode, 0, 0, 0} : FileStamp{}});
     }
     const bool is_bound = names_folder(request.request, working, answer);
     if (is_bound) set.bound_to = request.folders.to_string();
@@ -114,10 +114,10 @@ Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileF
     return set;
 }
 
-/// Whether the same call gives the same answer again. Others report the state of the machine.
+/// Whether the same call gives the same answer again, and leaves the program compiled. Other
+/// results report the state of the machine, or come before the compilation, as for invalid options.
 bool is_lasting(const NvrtcAnswer& answer) {
-    return answer.result == NVRTC_SUCCESS || answer.result == NVRTC_ERROR_COMPILATION ||
-           answer.result == NVRTC_ERROR_INVALID_OPTION;
+    return answer.result == NVRTC_SUCCESS || answer.result == NVRTC_ERROR_COMPILATION;
 }
 
 }  // namespace
@@ -133,8 +133,13 @@ Result<AnsweredCall> CallPipeline::answer(const NvrtcCall& call) {
                                    call_key(call, request, *compiler),
                                    {},
                                    false};
-    return flights_.run(prepared.flight_key(),
-                        [&] { return answer_alone(call, prepared, *compiler); });
+    bool is_shared = true;
+    auto answered = flights_.run(prepared.flight_key(), [&] {
+        is_shared = false;
+        return answer_alone(call, prepared, *compiler);
+    });
+    if (answered && is_shared && answered->tier.empty()) answered->tier = "memory";
+    return answered;
 }
 
 std::optional<AnsweredCall> CallPipeline::look_up(const PreparedRequest& request, Reach reach) {
@@ -179,15 +184,14 @@ Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
                                                        const KnownCompiler& compiler) {
     const auto start = std::chrono::steady_clock::now();
     const auto& info = compiler.info();
-    const bool in_new_process =
-        std::pair(info.version_major, info.version_minor) < settled_numbers;
+    const bool in_new_process = std::pair(info.version_major, info.version_minor) < settled_numbers;
     CompileFiles files;
     LODE_TRY_ASSIGN(auto made, backend_->answer(call, in_new_process, files, CompileControl()));
     const double spent = milliseconds_since(start);
     const auto answer = std::make_shared<const NvrtcAnswer>(std::move(made));
     if (!is_lasting(*answer)) {
         return fail(Errc::not_supported,
-                    fmt::format("NVRTC's result is {}, which may be another one next time",
+                    fmt::format("NVRTC's result is the error {}, which isn't that of a compilation",
                                 answer->result));
     }
     LODE_TRY_ASSIGN(auto headers, headers_of_call(request, files, *answer, storage_.headers));

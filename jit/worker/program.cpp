@@ -46,12 +46,14 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     if (own == beside) own.clear();
     const auto installed = beside.empty() ? beside : beside / LODE_WORKER_FOLDER;
     const auto from_library = own.empty() ? own : own / LODE_WORKER_FROM_LIBRARY;
+    // The stand-ins of `lode cached` lie in lode's private folder, one below the library's.
+    const auto from_stand_in = own.empty() ? own : own.parent_path() / LODE_WORKER_FROM_LIBRARY;
     const auto package = package_programs_folder();
     const auto from_package =
         package.empty() ? package : (package / LODE_WORKER_FOLDER).lexically_normal();
     const auto tree = build_tree();
     const auto built = tree.empty() ? tree : tree / "tools/lode";
-    for (const auto& folder : {beside, own, installed, from_library, from_package, built}) {
+    for (const auto& folder : {beside, own, installed, from_library, from_stand_in, from_package, built}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;

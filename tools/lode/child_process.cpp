@@ -133,17 +133,21 @@ ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironme
     return got == sizeof(problem) ? not_started(problem) : ChildEnd{exit_code, 0};
 }
 
-std::string in_front_of(const std::filesystem::path& folder, const std::optional<std::string>& before) {
+std::string in_front_of(const std::filesystem::path& folder,
+                        const std::optional<std::string>& before) {
     return before && !before->empty() ? fmt::format("{}:{}", folder.string(), *before)
                                       : folder.string();
 }
 
 ChildEnvironment audited_by(const std::filesystem::path& library, AuditOrder order) {
     const auto before = foreign_environment("LD_AUDIT");
-    const bool is_last = order == AuditOrder::last && before && !before->empty();
-    return {{"LD_AUDIT", is_last ? fmt::format("{}:{}", *before, library.string())
-                                 : in_front_of(library, before)},
-            {"GLIBC_TUNABLES", tunables()}};
+    std::string libraries = in_front_of(library, before);
+    if (order == AuditOrder::last && before && !before->empty()) {
+        // One is enough: around this command it does the same.
+        const bool is_there = before->find(library.filename().string()) != std::string::npos;
+        libraries = is_there ? *before : fmt::format("{}:{}", *before, library.string());
+    }
+    return {{"LD_AUDIT", std::move(libraries)}, {"GLIBC_TUNABLES", tunables()}};
 }
 
 Error start_failure(const std::string& program, int problem) {
