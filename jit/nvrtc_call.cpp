@@ -16,7 +16,7 @@ namespace {
 struct KnownOption {
     std::string_view name;  ///< Without dashes.
     bool takes_value = false;
-    /// Of a compilation with it, later ones in the process give what they give in a new one.
+    /// Later compilations in the process give what they give in a new one.
     bool is_traceless = true;
 };
 

@@ -80,7 +80,8 @@ void write(ByteWriter& out, const NvrtcAnswer& answer);
 /// The folders that its options name for headers, as given.
 [[nodiscard]] std::vector<std::string> include_folders_of(const NvrtcCall& call);
 
-/// The call's texts as a request. Its target and options are those that lode's checks of texts and paths need.
+/// The call's texts as a request. Its target and options are those that lode's checks of texts and
+/// paths need.
 [[nodiscard]] CompileRequest request_of(const NvrtcCall& call);
 
 }  // namespace LODE_NAMESPACE

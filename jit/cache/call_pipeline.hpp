@@ -21,9 +21,9 @@ namespace LODE_NAMESPACE::cache {
 /// How a call was answered.
 struct AnsweredCall {
     std::shared_ptr<const NvrtcAnswer> answer;
-    std::string tier;         ///< "memory", "disk", "pack" or "remote"; empty if it was compiled.
-    double compile_ms = 0;    ///< What the compilation took, now or before.
-    std::string not_kept;     ///< Why the answer isn't in the cache; empty if it is.
+    std::string tier;       ///< "memory", "disk", "pack" or "remote"; empty if it was compiled.
+    double compile_ms = 0;  ///< What the compilation took, now or before.
+    std::string not_kept;   ///< Why the answer isn't in the cache; empty if it is.
 };
 
 /// Thread-safe. The storage must outlive it.

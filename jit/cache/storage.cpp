@@ -128,11 +128,10 @@ std::optional<Found<KeptImage>> Storage::find_entry(const Key& key, Reach reach)
     } else {
         return std::nullopt;
     }
-    const KeptImage kept{std::make_shared<const Image>(std::move(stored->value.image)),
-                         stored->value.compile_ms,
-                         stored->value.answer ? std::make_shared<const NvrtcAnswer>(
-                                                    *std::move(stored->value.answer))
-                                              : nullptr};
+    const KeptImage kept{
+        std::make_shared<const Image>(std::move(stored->value.image)), stored->value.compile_ms,
+        stored->value.answer ? std::make_shared<const NvrtcAnswer>(*std::move(stored->value.answer))
+                             : nullptr};
     keep_in_memory(key.digest, kept);
     return Found<KeptImage>{kept, stored->tier};
 }

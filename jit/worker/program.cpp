@@ -53,7 +53,8 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
         package.empty() ? package : (package / LODE_WORKER_FOLDER).lexically_normal();
     const auto tree = build_tree();
     const auto built = tree.empty() ? tree : tree / "tools/lode";
-    for (const auto& folder : {beside, own, installed, from_library, from_stand_in, from_package, built}) {
+    for (const auto& folder :
+         {beside, own, installed, from_library, from_stand_in, from_package, built}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;

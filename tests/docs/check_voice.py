@@ -15,12 +15,13 @@ GLOSSARY = "docs/glossary.md"
 
 # The most words of each page, tables included. Two screens have about 900.
 BUDGETS = {
-    "CHANGELOG.md": 1500,
+    "CHANGELOG.md": 1520,
     "README.md": 500,
     "docs/c-api.md": 450,
     "docs/cache.md": 900,
+    "docs/cached.md": 500,
     "docs/ci.md": 550,
-    "docs/command.md": 5400,
+    "docs/command.md": 5700,
     "docs/embedding.md": 1100,
     "docs/environment.md": 850,
     "docs/errors.md": 1450,

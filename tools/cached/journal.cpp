@@ -27,7 +27,8 @@ void add_to_journal(const JournalLine& line) noexcept {
         const std::string text =
             json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
         // One write, so that the lines of several processes don't mix.
-        const Descriptor journal = os::open_file(*file, os::Open::writing | os::Open::append | os::Open::create);
+        const Descriptor journal =
+            os::open_file(*file, os::Open::writing | os::Open::append | os::Open::create);
         if (journal) (void)os::write_file(journal.get(), std::as_bytes(std::span(text)));
     } catch (...) {  // Out of memory.
     }

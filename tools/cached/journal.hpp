@@ -9,7 +9,7 @@ namespace lode::cached {
 
 struct JournalLine {
     std::string_view outcome;
-    std::string_view reason = {};  ///< Of an uncached compilation, or of one that isn't kept.
+    std::string_view reason = {};  ///< Why it is uncached or isn't kept.
     double milliseconds = 0;       ///< What the program waited.
     double saved_milliseconds = 0;
 };

@@ -274,12 +274,12 @@ LODE_EXPORTED nvrtcResult nvrtcSetFlowCallback(nvrtcProgram prog, int (*callback
     return forward("nvrtcSetFlowCallback", prog, callback, payload);
 }
 
-#define LODE_OUTPUT(output)                                                                   \
-    LODE_EXPORTED nvrtcResult nvrtcGet##output##Size(nvrtcProgram prog, std::size_t* size) {  \
-        return size_of(prog, size, #output, "nvrtcGet" #output "Size");                       \
-    }                                                                                         \
-    LODE_EXPORTED nvrtcResult nvrtcGet##output(nvrtcProgram prog, char* to) {                 \
-        return get(prog, to, #output, "nvrtcGet" #output);                                    \
+#define LODE_OUTPUT(output)                                                                  \
+    LODE_EXPORTED nvrtcResult nvrtcGet##output##Size(nvrtcProgram prog, std::size_t* size) { \
+        return size_of(prog, size, #output, "nvrtcGet" #output "Size");                      \
+    }                                                                                        \
+    LODE_EXPORTED nvrtcResult nvrtcGet##output(nvrtcProgram prog, char* to) {                \
+        return get(prog, to, #output, "nvrtcGet" #output);                                   \
     }
 LODE_OUTPUT(ProgramLog)
 LODE_OUTPUT(PTX)

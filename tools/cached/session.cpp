@@ -62,8 +62,7 @@ std::shared_ptr<Session> Session::of_process(const std::filesystem::path& nvrtc)
     }
 }
 
-Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> options)
-    : nvrtc_(nvrtc) {
+Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> options) : nvrtc_(nvrtc) {
     if (!options) {
         unusable_ = options.error().message;
     } else if (options->mode == CacheMode::off) {
@@ -76,8 +75,7 @@ Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> option
         const Log log = options->log;
         storage_ = std::make_unique<cache::Storage>(*std::move(options));
         pipeline_ = std::make_unique<cache::CallPipeline>(
-            cache::make_nvrtc_backend({.nvrtc = nvrtc}, workers, pch::Settings(), log),
-            *storage_);
+            cache::make_nvrtc_backend({.nvrtc = nvrtc}, workers, pch::Settings(), log), *storage_);
     }
 }
 

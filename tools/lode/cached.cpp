@@ -41,8 +41,8 @@ std::string cached_stand_in(int major) {
 /// The folder with the stand-ins: of an installation, or of the build.
 Result<std::filesystem::path> find_cached_folder() {
     const auto program = executable_folder();
-    for (const auto& folder : {(program / LODE_CACHED_FOLDER).lexically_normal(),
-                               build_tree() / "cached"}) {
+    for (const auto& folder :
+         {(program / LODE_CACHED_FOLDER).lexically_normal(), build_tree() / "cached"}) {
         std::error_code ignored;
         if (folder.is_absolute() && std::filesystem::exists(folder / cached_audit_library, ignored))
             return folder;
@@ -80,8 +80,7 @@ Result<Answer> run_cached(const CachedCommand& values) {
     answer.exit_code = end.exit_code;
     if (end.start_error != 0)
         answer.failure = start_failure(values.command.front(), end.start_error);
-    const auto report =
-        CachedReport::read(read_text(folder.path() / "journal").value_or(""));
+    const auto report = CachedReport::read(read_text(folder.path() / "journal").value_or(""));
     if (values.shows_summary && end.start_error == 0)
         answer.notes = message_text(report.text(), text_width(STDERR_FILENO));
     answer.fields = {{"ok", end.exit_code == exit_fine},

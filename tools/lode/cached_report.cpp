@@ -19,9 +19,9 @@ std::string counts_text(const CachedCompilations& counts) {
 }
 
 Json counts_json(const CachedCompilations& counts) {
-    return {{"compilations", counts.all()},        {"hits", counts.hits},
-            {"compiled", counts.compiled},         {"uncached", counts.uncached},
-            {"seconds", counts.seconds},           {"saved_seconds", counts.saved_seconds}};
+    return {{"compilations", counts.all()}, {"hits", counts.hits},
+            {"compiled", counts.compiled},  {"uncached", counts.uncached},
+            {"seconds", counts.seconds},    {"saved_seconds", counts.saved_seconds}};
 }
 
 }  // namespace

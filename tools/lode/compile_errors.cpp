@@ -1,9 +1,8 @@
 #include "tools/lode/compile_errors.hpp"
 
-#include "tools/lode/layout.hpp"
-
 #include "base/message_text.hpp"
 #include "jit/diagnostics.hpp"
+#include "tools/lode/layout.hpp"
 
 #include <algorithm>
 #include <vector>

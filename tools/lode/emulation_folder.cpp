@@ -69,13 +69,13 @@ Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
 ChildEnvironment EmulationFolder::environment() const {
     ChildEnvironment variables = audited_by(path() / redirection, AuditOrder::first);
     const ChildEnvironment own = {
-            {"LD_LIBRARY_PATH", in_front_of(path(), foreign_environment("LD_LIBRARY_PATH"))},
-            {"PATH", in_front_of(path() / "bin", foreign_environment("PATH"))},
-            {"TRITON_PTXAS_PATH", (path() / "bin/ptxas").string()},
-            {"TRITON_PTXAS_BLACKWELL_PATH", (path() / "bin/ptxas").string()},
-            {"LODE_DRIVER", "emulator"},
-            {"LODE_EMULATOR", device_.string()},
-            {"LODE_EMULATOR_REPORT", journal().string()}};
+        {"LD_LIBRARY_PATH", in_front_of(path(), foreign_environment("LD_LIBRARY_PATH"))},
+        {"PATH", in_front_of(path() / "bin", foreign_environment("PATH"))},
+        {"TRITON_PTXAS_PATH", (path() / "bin/ptxas").string()},
+        {"TRITON_PTXAS_BLACKWELL_PATH", (path() / "bin/ptxas").string()},
+        {"LODE_DRIVER", "emulator"},
+        {"LODE_EMULATOR", device_.string()},
+        {"LODE_EMULATOR_REPORT", journal().string()}};
     variables.insert(variables.end(), own.begin(), own.end());
     return variables;
 }

@@ -55,6 +55,24 @@ TEST_CASE("worker message: a request comes out as it went in") {
     }
 }
 
+TEST_CASE("worker message: a call of a program and its answer come out as they went in") {
+    auto request = request_of(Source::text({}));
+    request.task = worker::Task::call;
+    request.call = {"source", std::nullopt, {{"h.h", "int h;"}}, {"-G", "-DX"}, {"f<int>"}};
+    request.needs_new_process = true;
+    auto parsed = require(worker::parse_request(worker::format_request(request)));
+    CHECK(parsed.task == worker::Task::call);
+    CHECK(parsed.call == request.call);
+    CHECK(parsed.needs_new_process);
+    CHECK(parsed.is_last());
+
+    Image none;
+    none.arch = sm(80);
+    worker::Answer answer{none};
+    answer.call = {6, {{"PTX", 0, 0, std::string("a\0b", 3)}}, {{"f<int>", 0, "_Z1f"}}, 10};
+    CHECK(require(worker::parse_answer(worker::format_answer(answer))).call == answer.call);
+}
+
 TEST_CASE("worker message: cut off, extended or of another version, it is refused") {
     const auto bytes = worker::format_request(request_of(Source::text("code")));
     for (std::size_t size = 0; size < bytes.size(); size += 7)
