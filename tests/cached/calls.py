@@ -45,7 +45,7 @@ RARE = (["-G"], ["-dlto"], ["-optix-ir"], ["-Ofast-compile=mid"], ["-split-compi
 INVALID = (["-std=c++99"], ["--fmad=perhaps"], ["-maxrregcount=many"], ["-arch=sm_1"],
            ["-arch=compute_"], ["-arch"], ["-D"])
 # The program's own NVRTC answers: lode can't know what else these do.
-UNCACHED = (["--unknown-option"], ["--options-file=options.txt"], ["-pch"],
+UNCACHED = (["--unknown-option"], ["--options-file=options.txt"],
             ["-DWHEN=__TIME__"], ["-time=times.csv"])
 NAMES = {"template": ("t<float, 3>", "&t<int, 1>", "t<wrong>"), "namespace": ("a::n", "a::v"),
          "plain": ("k", "missing_name"), "warning": ("w", " w")}

@@ -2,7 +2,8 @@
 """Compares what a program gets of NVRTC inside `lode cached` with what it gets outside.
 
 Outside, each call has a process of its own. Inside, all calls are made in one process, first with
-an empty cache, then with a full one; then again after files changed, and after they changed back.
+an empty cache, then with a full one; then again after files changed, after they changed back, and
+in another working folder.
 Every result code and byte must be the same, but for the time that the assembler took. What the
 options say can't be cached must not be, and everything else must be a hit the second time.
 
@@ -100,9 +101,15 @@ class Judge:
             self.differences += 1
             print(f"It isn't so that {what}.")
 
-    def run(self, calls):
+    def run(self, calls, folders):
         wanted = {}
-        for step, is_changed in enumerate((False, True, False)):
+        first = calls
+        for step, (is_changed, is_moved) in enumerate(((False, False), (True, False),
+                                                       (False, False), (False, True))):
+            if is_moved:
+                calls = [{**call, "folder": folders["other" if call["folder"] == folders["working"]
+                                                    else "working"]} for call in calls]
+                wanted = {}
             write_tree(self.root, is_changed)
             if is_changed not in wanted:
                 wanted[is_changed] = self.outside(calls)
@@ -124,6 +131,7 @@ class Judge:
                             0 < cold["compiled"] < len(calls) - uncached)
             if step == 2:
                 self.expect(f"former files give former answers: {cold}", cold["compiled"] == 0)
+        self.expect("calls have moved", calls != first)
         codes = [answer.get("result") for answer in wanted[False]]
         self.expect("calls succeed and fail", 0 in codes and 6 in codes)
         return codes
@@ -143,7 +151,7 @@ def main():
             pathlib.Path(path).mkdir()
         judge = Judge(lode, compiler["library"], root)
         folders["toolkit"] = compiler["include_folders"][0]
-        codes = judge.run(generator.make_calls(count, seed, folders))
+        codes = judge.run(generator.make_calls(count, seed, folders), folders)
     print(f"{count} calls with seed {seed}, {codes.count(0)} of them succeed; "
           f"{judge.differences} differences")
     return 1 if judge.differences else 0

@@ -106,8 +106,11 @@ nvrtcResult forward(const char* name, Args... args) noexcept {
     return function != nullptr ? function(args...) : NVRTC_ERROR_INVALID_INPUT;
 }
 
+/// nullptr if a header is a null pointer.
 std::shared_ptr<Program> made_program(const char* source, const char* name, int count,
                                       const char* const* headers, const char* const* names) {
+    for (int i = 0; i < count; ++i)
+        if (names[i] == nullptr || headers[i] == nullptr) return nullptr;
     auto program = std::make_shared<Program>();
     program->call.source = source;
     if (name != nullptr) program->call.name = name;
@@ -210,7 +213,8 @@ LODE_EXPORTED nvrtcResult nvrtcCreateProgram(nvrtcProgram* prog, const char* src
         forward("nvrtcCreateProgram", prog, src, name, numHeaders, headers, includeNames);
     if (result != NVRTC_SUCCESS) return result;
     guarded([&] {
-        programs().add(*prog, made_program(src, name, numHeaders, headers, includeNames));
+        auto made = made_program(src, name, numHeaders, headers, includeNames);
+        if (made != nullptr) programs().add(*prog, std::move(made));
         return 0;
     });
     return result;

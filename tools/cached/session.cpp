@@ -81,6 +81,9 @@ Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> option
 
 Result<cache::AnsweredCall> Session::answer(const NvrtcCall& call) {
     if (pipeline_ == nullptr) return fail(Errc::not_supported, unusable_);
+    // A worker would open the new file, while this process goes on with the old one.
+    if (stamp_of(nvrtc_) != stamp_)
+        return fail(Errc::not_supported, "NVRTC's file has changed since it was loaded");
     return pipeline_->answer(call);
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "jit/cache/call_pipeline.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <lode/base/error.hpp>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace lode::cached {
 
@@ -25,6 +28,7 @@ public:
 
 private:
     const std::filesystem::path nvrtc_;
+    const std::optional<FileStamp> stamp_ = stamp_of(nvrtc_);
     std::string unusable_;  ///< Why there is no pipeline; else empty.
     std::unique_ptr<cache::Storage> storage_;
     std::unique_ptr<cache::CallPipeline> pipeline_;

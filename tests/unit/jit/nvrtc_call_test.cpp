@@ -55,7 +55,7 @@ TEST_CASE("NVRTC call: the time in any text can't be cached") {
     CHECK(!uncacheable_reason(call).empty());
     call.headers = {{"h.h", "int not__DATE__;"}};
     CHECK(uncacheable_reason(call).empty());
-    call.source += "__TIMESTAMP__";
+    call.source += "int not__TIMESTAMP__;";
     CHECK(uncacheable_reason(call).empty());
     call.source += " __TIMESTAMP__";
     CHECK(!uncacheable_reason(call).empty());
