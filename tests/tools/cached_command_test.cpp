@@ -91,10 +91,10 @@ TEST_CASE("cached: a second process compiles nothing, by whatever way it finds N
 TEST_CASE("cached: processes that start together compile once") {
     CachedBench bench;
     const auto program = CachedBench::compile(nvrtc_for_cached(), "-arch=sm_90 -G");
-    const auto outcome = lode::test::lode(
-        {"cached", "--json", "--", "sh", "-c",
-         "for i in 1 2 3 4 5 6 7 8; do " + program + " & done; wait"},
-        bench.variables({}));
+    const auto outcome =
+        lode::test::lode({"cached", "--json", "--", "sh", "-c",
+                          "for i in 1 2 3 4 5 6 7 8; do " + program + " & done; wait"},
+                         bench.variables({}));
     CHECK(outcome.json()["compiled"] == 1);
     CHECK(outcome.json()["hits"] == 7);
 }
