@@ -51,7 +51,7 @@ constexpr Example examples[] = {
     {"lode cache keygen", "lode cache keygen release"},
     {"lode cache sign", "lode cache sign --key release"},
     {"lode cache why", "lode cache why saxpy.cu --arch sm_90"},
-    {"lode cached", "lode cached --stats -- ./app"},
+    {"lode cached", "lode cached --stats -- lode emulate -- ./app"},
     {"lode cached", "lode cached --drop-in nvrtc"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --pack app.pack"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --check"},
