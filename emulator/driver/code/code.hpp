@@ -131,6 +131,8 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
 
 /// Writes why an image is refused to the logs and the journal; returns `code`.
 CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs);
+/// The same for machine code: NO_BINARY_FOR_GPU. `lode emulate` fails then.
+CUresult refuse_machine_code(std::string_view why, const JitLogs& logs);
 
 /// Reads a whole regular file; FILE_NOT_FOUND if there is none.
 CUresult read_file(const char* path, std::string& content);
@@ -146,6 +148,8 @@ public:
     /// The text for a device: the newest that runs on it. nullptr if there is none; a single text
     /// that isn't from a fat binary is for every device.
     [[nodiscard]] const std::string* for_device(ComputeCapability cc) const noexcept;
+    /// What the texts of a fat binary are for: "compute_90, compute_120".
+    [[nodiscard]] std::string targets() const;
 
 private:
     std::vector<lode::Image> texts_;

@@ -109,11 +109,30 @@ const std::string* PtxTexts::for_device(ComputeCapability cc) const noexcept {
     return best == nullptr ? nullptr : &best->ptx;
 }
 
-CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) {
+std::string PtxTexts::targets() const {
+    std::string text;
+    for (const lode::Image& image : texts_)
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", image.arch.as_virtual().to_string());
+    return text;
+}
+
+namespace {
+
+CUresult refuse_as(journal::Kind kind, CUresult code, std::string_view why, const JitLogs& logs) {
     logs.write(why, true, 0);
     log::note(why);
-    journal::add(journal::Kind::refusal, {}, why);
+    journal::add(kind, {}, why);
     return code;
+}
+
+}  // namespace
+
+CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) {
+    return refuse_as(journal::Kind::refusal, code, why, logs);
+}
+
+CUresult refuse_machine_code(std::string_view why, const JitLogs& logs) {
+    return refuse_as(journal::Kind::machine_code, CUDA_ERROR_NO_BINARY_FOR_GPU, why, logs);
 }
 
 namespace {

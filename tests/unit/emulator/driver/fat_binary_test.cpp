@@ -92,8 +92,11 @@ TEST_CASE("emulator fat binary: one without PTX for the device is refused, with 
             "The image is a fat binary with machine code and no PTX; the software device runs PTX. "
             "Build it with PTX: nvcc -gencode arch=compute_80,code=compute_80, or lode compile "
             "--ptx.") == CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK(refused(fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))}),
-                  "The fat binary has no PTX that runs on sm_80.") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK(
+        refused(fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))}),
+                "The fat binary has no PTX that runs on sm_80, but compute_90. Show such a device "
+                "(--devices), or build it with -gencode arch=compute_80,code=compute_80.") ==
+        CUDA_ERROR_NO_BINARY_FOR_GPU);
     CHECK(refused(fat_binary({"rubbish!"}),
                   "'the image' isn't a fat binary: its part 1 extends beyond its end.") ==
           CUDA_ERROR_INVALID_IMAGE);
