@@ -111,7 +111,9 @@ LODE_RUNTIME cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memP
     return forward(cuMemAllocFromPoolAsync, ptr, size, memPool, stream);
 }
 
+/// Does nothing for a null pointer, as programs expect (Warp). The driver's function refuses it.
 LODE_RUNTIME cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
+    if (devPtr == nullptr) return cudaSuccess;
     return forward(cuMemFreeAsync, devPtr, hStream);
 }
 
