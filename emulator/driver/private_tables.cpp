@@ -30,8 +30,9 @@ CUresult refuse_runtime(const void* caller) {
     return gate::refuse_once(
         fmt::format("NVIDIA's CUDA runtime library, which is linked statically into {}, asks for "
                     "functions of the driver that aren't documented, so the software device "
-                    "doesn't have them. Build {} with nvcc's --cudart shared instead of static "
-                    "(the default), so that `lode emulate` can give it a runtime library.",
+                    "doesn't have them. `lode emulate` replaces that library on x86-64: in files "
+                    "with symbols, and in stripped ones if it is of CUDA 12.9 up to 13.5. Don't "
+                    "strip {}, or build it with nvcc's --cudart shared.",
                     is_program ? "the program" : path, is_program ? "the program" : "that library"),
         journal::Kind::unusable);
 }

@@ -1,4 +1,4 @@
-// A program for the runtime API, built by nvcc with a shared runtime library: kernels, variables,
+// A program for the runtime API, built by nvcc: kernels, variables,
 // memory of every kind, arrays and textures, graphs, cooperative grids, errors, CUB and Thrust.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

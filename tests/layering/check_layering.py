@@ -58,10 +58,10 @@ OS_HEADER = re.compile(r"^(sys|linux|asm|arpa|net|netinet)/|^(dirent|dlfcn|elf|e
                        r"syslog|termios|ucontext|unistd|utime|windows|winsock2)\.h$|^c?signal(\.h)?$")
 SEAM = re.compile(r"^(base|jit|runtime|emulator|c)/|^include/")
 # Exceptions: jit/nvrtc/linux replaces functions of the C library in NVRTC's ELF file. In the
-# emulator's toolkit, redirect.cpp is called by Linux's loader and has no libraries, and original.hpp
+# emulator's toolkit, redirect is called by Linux's loader and has no libraries, and original.hpp
 # asks that loader for what a stand-in has replaced. The tools may include everything.
 OS_BODIES = re.compile(r"^base/os/linux/|^jit/nvrtc/linux/|^jit/shims/|"
-                       r"^emulator/toolkit/(redirect\.cpp|original\.hpp)$")
+                       r"^emulator/toolkit/(redirect/.*|original\.hpp)$")
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;

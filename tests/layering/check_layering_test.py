@@ -57,7 +57,7 @@ class Layering(unittest.TestCase):
         self.assertEqual(check_layering.check(self.root), [])
 
     def test_only_the_seam_includes_headers_of_the_system(self):
-        self.write("emulator/toolkit/redirect.cpp", "#include <link.h>\n")
+        self.write("emulator/toolkit/redirect/redirect.cpp", "#include <link.h>\n")
         self.write("tools/worker/main.cpp", "#include <unistd.h>\n")
         self.write("jit/nvrtc/linux/hooks.cpp", "#include <dlfcn.h>\n#include <csignal>\n")
         self.assert_found("jit/x.cpp", "#include <string>\n#include <unistd.h>\n", "jit/x.cpp:2",

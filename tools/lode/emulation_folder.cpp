@@ -38,6 +38,7 @@ constexpr StandIn stand_ins[] = {
     {"liblode_nvrtc12.so", "liblode_nvrtc12.so"},
     {"liblode_nvrtc13.so", "liblode_nvrtc13.so"},
     {redirection, redirection},
+    {"static_runtimes.bin", "static_runtimes.bin"},  // What the one above reads.
     {"bin/ptxas", "lode-ptxas"},
 };
 

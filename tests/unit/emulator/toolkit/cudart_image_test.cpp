@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 namespace {
 
 constexpr int image_width = 16;

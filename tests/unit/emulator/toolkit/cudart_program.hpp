@@ -7,7 +7,6 @@
 #include <string>
 
 #include <cuda_runtime_api.h>
-#include <doctest/doctest.h>
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): crt/host_runtime.h has
 // them.

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 namespace {
 
 using namespace lode::test;
@@ -195,6 +197,7 @@ TEST_CASE("cudart: devices and what kind of memory a pointer is") {
     CHECK(cudaFree(memory[1]) == cudaSuccess);
     CHECK(cudaFreeHost(memory[2]) == cudaSuccess);
     CHECK(cudaFree(nullptr) == cudaSuccess);
+    CHECK(cudaFreeAsync(nullptr, nullptr) == cudaSuccess);
     CHECK(cudaMalloc(&memory[0], 0) == cudaSuccess);
     CHECK(memory[0] == nullptr);
 }

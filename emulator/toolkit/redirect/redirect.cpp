@@ -5,18 +5,14 @@
 // It has no dependencies: for the C library the loader would load a second copy. Its functions run
 // under the loader's lock.
 #include "base/stand_in.hpp"
+#include "emulator/toolkit/redirect/freestanding.hpp"
+#include "emulator/toolkit/redirect/static_runtime.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 #include <fcntl.h>
 #include <link.h>
-#include <sys/syscall.h>
-
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC would make calls of memset and strlen from loops.
-#pragma GCC optimize("no-tree-loop-distribute-patterns")
-#endif
 
 namespace {
 
@@ -28,7 +24,7 @@ constexpr auto& original_prefix = lode::original_prefix;
 constexpr const char* own_name = "liblode_redirect.so";
 #endif
 
-constexpr std::size_t path_size = 4096;  ///< The system's PATH_MAX.
+using namespace lode::emulator::redirect;
 
 /// What is given for a library.
 struct StandIn {
@@ -64,59 +60,8 @@ char folder[path_size];
 /// Whether the library that the loader searches for by name is an original.
 bool seeks_original;
 
-/// The text after `start`, if it begins with it; else nullptr.
-const char* after(const char* text, const char* start) noexcept {
-    for (; *start != '\0'; ++start, ++text)
-        if (*text != *start) return nullptr;
-    return text;
-}
-
-/// Where the last component of a path begins.
-std::size_t directory_length(const char* path) noexcept {
-    std::size_t length = 0;
-    for (std::size_t i = 0; path[i] != '\0'; ++i)
-        if (path[i] == '/') length = i + 1;
-    return length;
-}
-
-/// Appends up to `count` characters at `at`, and moves it. False if there is no room.
-bool append(char (&room)[path_size], std::size_t& at, const char* text,
-            std::size_t count = path_size) noexcept {
-    for (std::size_t i = 0; i < count && text[i] != '\0'; ++i) {
-        if (at + 1 >= path_size) return false;
-        room[at++] = text[i];
-    }
-    room[at] = '\0';
-    return true;
-}
-
-std::intptr_t system_call(std::intptr_t number, std::intptr_t a, std::intptr_t b, std::intptr_t c,
-                          std::intptr_t d) noexcept {
-#if defined(__x86_64__)
-    register std::intptr_t fourth asm("r10") = d;
-    asm volatile("syscall"
-                 : "+a"(number)
-                 : "D"(a), "S"(b), "d"(c), "r"(fourth)
-                 : "rcx", "r11", "memory");
-    return number;
-#elif defined(__aarch64__)
-    register std::intptr_t which asm("x8") = number;
-    register std::intptr_t first asm("x0") = a;
-    register std::intptr_t second asm("x1") = b;
-    register std::intptr_t third asm("x2") = c;
-    register std::intptr_t fourth asm("x3") = d;
-    asm volatile("svc 0"
-                 : "+r"(first)
-                 : "r"(which), "r"(second), "r"(third), "r"(fourth)
-                 : "memory");
-    return first;
-#else
-#error "The system call of this architecture isn't written."
-#endif
-}
-
 bool exists(const char* path) noexcept {
-    return system_call(SYS_faccessat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path), 0, 0) == 0;
+    return system_call(SYS_faccessat, AT_FDCWD, path, 0) == 0;
 }
 
 Redirection* redirection_of_name(const char* name) noexcept {
@@ -136,9 +81,7 @@ Redirection* redirection_of(const char* path) noexcept {
         const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
         if (unversioned == nullptr || *unversioned != '.') continue;
         static char target[path_size];
-        const auto size =
-            system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path),
-                        reinterpret_cast<std::intptr_t>(target), path_size - 1);
+        const auto size = system_call(SYS_readlinkat, AT_FDCWD, path, target, path_size - 1);
         if (size <= 0) return nullptr;
         target[size] = '\0';
         return redirection_of_name(target + directory_length(target));
@@ -242,4 +185,13 @@ __attribute__((visibility("default"))) char* la_objsearch(const char* name, std:
                                                           unsigned flag) {
     return const_cast<char*>(redirected(name, flag == LA_SER_ORIG));
 }
+
+#ifndef LODE_REDIRECTS_TO_CACHE
+/// Called for every library and for the program, once it is mapped and before its code runs.
+__attribute__((visibility("default"))) unsigned la_objopen(link_map* object, Lmid_t space,
+                                                           std::uintptr_t*) {
+    if (folder[0] != '\0') watch_object(*object, space == LM_ID_BASE, folder);
+    return 0;
+}
+#endif
 }
