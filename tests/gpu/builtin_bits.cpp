@@ -10,9 +10,9 @@
 // Lines are in the order in which they become known. Calls of printf and statements, which may end
 // a context or their process, run in processes of their own; how such a one ends is an answer.
 //
-// builtins/functions.txt lists the functions. builtins/results.txt has their results on an
-// H200, but for the families that it names: digests for functions that PTX and IEEE 754 define, and
-// some values of those with bounds. NaNs of a type are the same, except where bits are only moved.
+// builtins/functions.txt lists the functions. builtins/results.txt has their results on an H200:
+// digests for functions that PTX and IEEE 754 define, some values of those with bounds, and `open`
+// where nothing is compared. NaNs of a type are the same, except where bits are only moved.
 #include "tests/gpu/builtins/cases.hpp"
 
 #include <lode/base/digest.hpp>
