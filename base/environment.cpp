@@ -30,6 +30,10 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE",
      "Whether compiled code is kept on disk: on, read-only (reads but never writes) or off.", "on",
      "on, read-only, off"},
+    {"LODE_CACHED_REPORT",
+     "A file to which each process adds how its compilations were answered; lode cached --stats "
+     "sets it.",
+     "not written"},
     {"LODE_CACHE_DIR", "The folder of the cache and of tuned choices.",
      "XDG_CACHE_HOME/lode, else HOME/.cache/lode"},
     {"LODE_CACHE_KEYS",
@@ -66,10 +70,6 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_TRUST",
      "Which stored records the cache takes: any, or only those that a trusted key has signed.",
      "any", "any, signed"},
-    {"LODE_CACHED_REPORT",
-     "A file to which each process adds how its compilations were answered; lode cached --stats "
-     "sets it.",
-     "not written"},
     {"LODE_COMPILE_MEMORY",
      "The memory in bytes at which a worker that compiles is ended, and beyond which the kernel "
      "gives it none.",

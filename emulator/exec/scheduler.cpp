@@ -266,7 +266,8 @@ const Op* skip_bad_lanes(WarpContext& c) {
     c.mask = all;
     for (u32 k = 0; k < access.parts && next != leave() && !access.stores; ++k) {
         each_lane(bad, [&](u32 lane) {
-            std::memset(destination<u8>(c, op->r[k]) + lane * access.bytes, 0, access.bytes);
+            std::memset(destination<u8>(c, op->r[k]) + std::size_t{lane} * access.bytes, 0,
+                        access.bytes);
         });
     }
     return next;

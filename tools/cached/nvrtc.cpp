@@ -8,9 +8,9 @@
 #include "tools/cached/journal.hpp"
 #include "tools/cached/session.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -190,8 +190,7 @@ nvrtcResult get(nvrtcProgram handle, char* to, std::string_view name,
     const auto program = find(handle);
     const auto* const output = answered_output(program, name, to);
     if (output == nullptr) return forward(function, handle, to);
-    if (output->result == NVRTC_SUCCESS)
-        std::memcpy(to, output->bytes.data(), output->bytes.size());
+    if (output->result == NVRTC_SUCCESS) std::ranges::copy(output->bytes, to);
     return static_cast<nvrtcResult>(output->result);
 }
 
@@ -222,7 +221,7 @@ LODE_EXPORTED nvrtcResult nvrtcCreateProgram(nvrtcProgram* prog, const char* src
 
 LODE_EXPORTED nvrtcResult nvrtcDestroyProgram(nvrtcProgram* prog) {
     // Another thread may get the same handle once this one is destroyed.
-    const nvrtcProgram handle = prog != nullptr ? *prog : nullptr;
+    nvrtcProgram handle = prog != nullptr ? *prog : nullptr;
     auto program = guarded([&] { return programs().take(handle); });
     const nvrtcResult result = forward("nvrtcDestroyProgram", prog);
     if (result != NVRTC_SUCCESS && program != nullptr) {

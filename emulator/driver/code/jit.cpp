@@ -141,10 +141,12 @@ std::vector<std::string> kernels_of(std::span<const std::byte> fat_binary) {
     std::vector<std::string> kernels;
     const auto images = images_of_fatbin(fat_binary, "the image");
     if (!images) return kernels;
-    for (const auto& image : *images)
-        for (auto& name : cubin_kernels(image.cubin))
+    for (const auto& image : *images) {
+        for (auto& name : cubin_kernels(image.cubin)) {
             if (std::ranges::find(kernels, name) == kernels.end())
                 kernels.push_back(std::move(name));
+        }
+    }
     return kernels;
 }
 

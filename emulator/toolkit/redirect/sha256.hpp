@@ -13,7 +13,7 @@ public:
     /// Adds a block of 64 bytes.
     void add(const unsigned char* block) noexcept {
         std::uint32_t w[64];
-        for (unsigned i = 0; i < 16; ++i)
+        for (std::size_t i = 0; i < 16; ++i)
             w[i] = std::uint32_t{block[4 * i]} << 24U | std::uint32_t{block[4 * i + 1]} << 16U |
                    std::uint32_t{block[4 * i + 2]} << 8U | block[4 * i + 3];
         for (unsigned i = 16; i < 64; ++i) {

@@ -188,10 +188,11 @@ void replace_by_digest(const link_map& object, const ElfFile& file, const char* 
         const FunctionRow* functions = table.functions(row);
         if (functions == nullptr || !is_known_version(row.version)) return;
         Replacement replacement(object, file, runtime, folder);
-        for (std::size_t i = 0; i < row.function_count; ++i)
+        for (std::size_t i = 0; i < row.function_count; ++i) {
             if (!replacement.add(table.name(functions[i].name),
                                  start + std::uint64_t{functions[i].sixteenth} * 16))
                 return;
+        }
         replacement.write();
     });
 }

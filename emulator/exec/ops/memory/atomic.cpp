@@ -183,7 +183,7 @@ private:
     bool changed_;
 };
 
-Access access_of(const Op* op) {
+Access atomic_access(const Op* op) {
     return op->flags.as<AtomicFlags>().overwrites ? Access::exchange : Access::atomic;
 }
 
@@ -202,7 +202,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
         return leave();
     }
     if (c.watch) [[unlikely]] {
-        note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
+        note_lanes(c, op, a, {atomic_access(op), sizeof(S), nullptr});
         if (c.race && !releases_nothing(c, op))
             each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
@@ -240,11 +240,11 @@ template <class K, class S>
 const Op* update_global_memory(WarpContext& c, const Op* op, const u64* a, const S* b, const S* e,
                                S* d) {
     if (!all_inside(c.bounds[op->cache], a, 0, sizeof(S), c.mask) &&
-        !check_global(c, op, a, sizeof(S), access_of(op))) {
+        !check_global(c, op, a, sizeof(S), atomic_access(op))) {
         return leave();
     }
     if (c.watch) [[unlikely]]
-        note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
+        note_lanes(c, op, a, {atomic_access(op), sizeof(S), nullptr});
     const auto what = op->flags.as<AtomicFlags>().operation;
     const bool flush = op->flags.as<AtomicFlags>().flush;
     SpinWatch spin(what);
@@ -295,7 +295,7 @@ const Op* atomic(WarpContext& c, const Op* op) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;
-        u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, access_of(op));
+        u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, atomic_access(op));
         if (at == nullptr) return leave();
         const bool own =
             window == Window::shared ||
