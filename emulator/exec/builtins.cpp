@@ -98,7 +98,7 @@ struct Conversion {
     std::string flags;
     int width = 0;
     int precision = -1;  ///< Negative for none.
-    int bits = 32;       ///< Of an integer.
+    int bits = 32;       ///< The size of an integer.
     char kind = 0;       ///< 0 where the format ends before it.
     std::size_t end = 0;
 };
