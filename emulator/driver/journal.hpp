@@ -16,14 +16,13 @@
 namespace lode::emulator::driver::journal {
 
 enum class Kind : std::uint8_t {
-    process,       ///< cuInit succeeded; the text lists the devices.
-    finding,       ///< A check found an error that didn't stop the kernel.
-    benign,        ///< A check found something that is no error.
-    fault,         ///< An error stopped the kernel.
-    refusal,       ///< Something that the emulator can't load, run or do.
-    machine_code,  ///< A refusal of code that has no PTX for the device.
-    cut,           ///< The last line of a process that has too much to say.
-    unusable,      ///< Why the process, or a part of it, can't run on the emulator.
+    process,   ///< cuInit succeeded; the text lists the devices.
+    finding,   ///< A check found an error that didn't stop the kernel.
+    benign,    ///< A check found something that is no error.
+    fault,     ///< An error stopped the kernel.
+    refusal,   ///< Something that the emulator can't load, run or do.
+    cut,       ///< The last line of a process that has too much to say.
+    unusable,  ///< Why the process, or a part of it, can't run on the emulator.
 };
 
 /// Reads LODE_EMULATOR_REPORT again. Called by cuInit.

@@ -92,18 +92,6 @@ TEST_CASE("emulation report: what the device can't run is a failure, and not als
     CHECK(report.json()["unusable"][0]["text"] == "why");
 }
 
-TEST_CASE("emulation report: machine code that can't run is a failure") {
-    const auto report = EmulationReport::read(event_line("process", 1, "sm_90") +
-                                              event_line("machine_code", 1, "no PTX"));
-    CHECK(report.has_failures());
-    CHECK(report.text() ==
-          "lode: The software device has refused 1 thing:\n  no PTX\n"
-          "    process: p (1)\n"
-          "lode: Code hasn't run, because it has no PTX, so this fails.\n"
-          "lode: No findings in 1 process.\n");
-    CHECK(report.json()["refusals"][0]["kind"] == "machine_code");
-}
-
 TEST_CASE("emulation report: a long list is cut in the text only") {
     std::string journal = event_line("process", 1, "sm_90");
     for (int i = 0; i < 60; ++i)

@@ -80,10 +80,6 @@ Json list_json(const std::vector<EmulationEvent>& events) {
     return list;
 }
 
-bool is_refusal(const EmulationEvent& event) noexcept {
-    return event.kind == "refusal" || event.kind == "machine_code" || event.kind == "cut";
-}
-
 }  // namespace
 
 std::string_view EmulationEvent::headline() const noexcept {
@@ -107,11 +103,11 @@ EmulationReport EmulationReport::read(std::string_view journal) {
         const auto end = std::min(journal.find('\n'), journal.size());
         auto event = event_of(journal.substr(0, end));
         journal.remove_prefix(std::min(end + 1, journal.size()));
-        auto& list = event.kind == "process"    ? report.processes
-                     : is_refusal(event)        ? report.refusals
-                     : event.kind == "unusable" ? report.unusable
-                     : event.kind == "benign"   ? report.benign
-                                                : report.findings;
+        auto& list = event.kind == "process"                          ? report.processes
+                     : event.kind == "refusal" || event.kind == "cut" ? report.refusals
+                     : event.kind == "unusable"                       ? report.unusable
+                     : event.kind == "benign"                         ? report.benign
+                                                                      : report.findings;
         add_to(list, std::move(event));
     }
     // At its end, a process says which of its refusals it couldn't do without.
@@ -121,11 +117,6 @@ EmulationReport EmulationReport::read(std::string_view journal) {
         });
     });
     return report;
-}
-
-bool EmulationReport::lacks_code() const noexcept {
-    return std::ranges::any_of(
-        refusals, [](const EmulationEvent& event) { return event.kind == "machine_code"; });
 }
 
 std::string EmulationReport::text() const {
@@ -141,7 +132,6 @@ std::string EmulationReport::text() const {
                             counted(refusals.size(), "thing", "things"));
         text += list_text(refusals);
     }
-    if (lacks_code()) text += "lode: Code hasn't run, because it has no PTX, so this fails.\n";
     const auto in_processes = counted(processes.size(), "process", "processes");
     if (findings.empty() && !unusable.empty()) return text;
     if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);

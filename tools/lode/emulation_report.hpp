@@ -34,16 +34,14 @@ struct EmulationReport {
 
     std::vector<EmulationEvent> processes;  ///< Those that have used the software device.
     std::vector<EmulationEvent> findings;   ///< Findings and faults.
-    std::vector<EmulationEvent> refusals;   ///< Machine code among them.
-    std::vector<EmulationEvent> unusable;   ///< What the software device can't run, and why.
-    std::vector<EmulationEvent> benign;     ///< What a check found that is no error.
+    std::vector<EmulationEvent> refusals;
+    std::vector<EmulationEvent> unusable;  ///< What the software device can't run, and why.
+    std::vector<EmulationEvent> benign;    ///< What a check found that is no error.
 
     /// Whether a check, a kernel or a whole process failed.
     [[nodiscard]] bool has_failures() const noexcept {
-        return !findings.empty() || !unusable.empty() || lacks_code();
+        return !findings.empty() || !unusable.empty();
     }
-    /// Whether a program had machine code alone, which can't run.
-    [[nodiscard]] bool lacks_code() const noexcept;
     /// Whether no process has used the software device, or tried to.
     [[nodiscard]] bool is_unused() const noexcept { return processes.empty() && !has_failures(); }
     /// The summary for stderr: lines that begin with "lode: ".

@@ -109,11 +109,12 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
     const ComputeCapability cc = context.device().profile.cc;
     const std::string* const ptx = texts.for_device(cc);
     if (ptx == nullptr) {
-        return refuse_machine_code(
+        return refuse_image(
+            CUDA_ERROR_NO_BINARY_FOR_GPU,
             fmt::format("The fat binary has no PTX that runs on {}, but {}. Show such a device "
                         "(--devices), or build it with -gencode arch=compute_80,code=compute_80.",
                         Arch(cc).to_string(), texts.targets()),
-            logs);
+            logs, journal::Kind::unusable);
     }
     LoadOutcome outcome = load_ptx(context, *ptx, library != nullptr ? library->lines() : nullptr);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());

@@ -3,6 +3,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/exec/machine.hpp"
 
 #include <lode/base/image.hpp>
@@ -129,10 +130,10 @@ private:
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
                           JitLogs& logs);
 
-/// Writes why an image is refused to the logs and the journal; returns `code`.
-CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs);
-/// The same for machine code: NO_BINARY_FOR_GPU. `lode emulate` fails then.
-CUresult refuse_machine_code(std::string_view why, const JitLogs& logs);
+/// Writes why an image is refused to the logs and the journal; returns `code`. `lode emulate` fails
+/// if it is unusable.
+CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs,
+                      journal::Kind kind = journal::Kind::refusal);
 
 /// Reads a whole regular file; FILE_NOT_FOUND if there is none.
 CUresult read_file(const char* path, std::string& content);

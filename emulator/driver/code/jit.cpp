@@ -116,23 +116,12 @@ std::string PtxTexts::targets() const {
     return text;
 }
 
-namespace {
-
-CUresult refuse_as(journal::Kind kind, CUresult code, std::string_view why, const JitLogs& logs) {
+CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs,
+                      journal::Kind kind) {
     logs.write(why, true, 0);
     log::note(why);
     journal::add(kind, {}, why);
     return code;
-}
-
-}  // namespace
-
-CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) {
-    return refuse_as(journal::Kind::refusal, code, why, logs);
-}
-
-CUresult refuse_machine_code(std::string_view why, const JitLogs& logs) {
-    return refuse_as(journal::Kind::machine_code, CUDA_ERROR_NO_BINARY_FOR_GPU, why, logs);
 }
 
 namespace {

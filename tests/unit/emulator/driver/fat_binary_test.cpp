@@ -1,13 +1,18 @@
 // Fat binaries: the emulator loads the newest PTX that runs on the device.
 #include "tests/support/fat_binary.hpp"
 
+#include "tests/support/variable.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 using namespace lode::emulator_test;
 using namespace lode::test;
@@ -110,4 +115,19 @@ TEST_CASE("emulator fat binary: one without PTX for the device is refused, with 
     const FatWrapper empty;
     CHECK(loaded_kernel(&empty) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
     CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
+}
+
+TEST_CASE("emulator fat binary: one without PTX for the device fails lode emulate") {
+    const std::string file =
+        fmt::format("{}/fat_binary_{}.json", LODE_TEST_FOLDER, static_cast<int>(getpid()));
+    const Variable report("LODE_EMULATOR_REPORT", file.c_str());
+    const Machine machine("sm_80");
+    const Current context;
+    const std::string image = fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))});
+    CUmodule module = nullptr;
+    CHECK(CU(cuModuleLoadData, 2000)(&module, image.data()) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    std::ifstream in(file);
+    const std::string lines{std::istreambuf_iterator<char>(in), {}};
+    CHECK(lines.find("{\"kind\": \"unusable\"") != lines.npos);
+    std::remove(file.c_str());
 }
