@@ -10,8 +10,8 @@ foreach(file IN LISTS FILES)
     # String literals of eight bytes each: compilers read them faster than lists of numbers.
     string(REGEX REPLACE "((\\\\x..)(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?)"
                          "    \"\\1\"\n" lines "${bytes}")
-    string(APPEND arrays "alignas(16) constexpr char file_${index}[] =\n${lines}    \"\";\n")
-    string(APPEND rows "    {\"${name}\", {file_${index}, ${size}}},\n")
+    string(APPEND arrays "alignas(16) constexpr char ${NAME}_${index}[] =\n${lines}    \"\";\n")
+    string(APPEND rows "    {\"${name}\", {${NAME}_${index}, ${size}}},\n")
     math(EXPR index "${index} + 1")
 endforeach()
 
@@ -35,13 +35,13 @@ namespace lode_embedded {
 namespace {
 
 ${arrays}
-constexpr lode::EmbeddedFile files[] = {
+constexpr lode::EmbeddedFile ${NAME}_files[] = {
 ${rows}};
 
 }  // namespace
 
 std::span<const lode::EmbeddedFile> ${NAME}() noexcept {
-    return files;
+    return ${NAME}_files;
 }
 
 }  // namespace lode_embedded

@@ -47,8 +47,6 @@ function(lode_embed_kernels target)
         DEPENDS ${files} "${_LODE_EMBED_SCRIPT}"
         COMMENT "Embedding the files of lode_embedded::${embed_NAME}()"
         VERBATIM)
-    # All generated sources define the same names in an anonymous namespace.
-    set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${folder}/include")
 endfunction()
