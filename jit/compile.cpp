@@ -172,8 +172,11 @@ Result<std::optional<Outcome>> run_precompiled(const Compilation& job,
     const auto folder = job.request.source.folder().string();
     const auto headers = job.headers.all();
     const auto literal = job.headers.literal();
-    auto plan =
-        pch.precompiler->prepare({head, name, program_name, folder, flags, headers}, *pch.settings);
+    std::vector<std::string> folders;
+    for (const auto& flag : flags)
+        if (flag.starts_with("-I")) folders.push_back(flag.substr(2));
+    auto plan = pch.precompiler->prepare(
+        {head, name, program_name, folder, flags, folders, headers}, *pch.settings);
     if (!plan) return std::nullopt;
     const auto code =
         fmt::format("{}{}{}", head, pch::head_end(name, 1 + std::ranges::count(head, '\n')),

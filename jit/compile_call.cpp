@@ -1,11 +1,16 @@
 #include "jit/compile_call.hpp"
 
 #include "base/try.hpp"
+#include "jit/compile_failure.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
+#include "jit/pch/precompiler.hpp"
+#include "jit/pch/prefix.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -31,6 +36,14 @@ std::vector<std::filesystem::path> toolkit_folders(const NvrtcLibrary& nvrtc,
         if (is_toolkit) folders.push_back(folder);
     }
     return folders;
+}
+
+std::vector<HeaderView> views_of(const std::vector<Header>& headers) {
+    std::vector<HeaderView> views;
+    views.reserve(headers.size());
+    for (const auto& [name, text] : headers)
+        views.push_back({name.c_str(), text.c_str()});
+    return views;
 }
 
 template <class Text>
@@ -68,9 +81,9 @@ NvrtcAnswer::Output take_output(const NvrtcLibrary& nvrtc, nvrtcProgram program,
 
 /// The calls of a program, from its creation to its destruction.
 Result<NvrtcAnswer> make_calls(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
-                               FileAccesses& accesses) {
+                               FileAccesses& accesses, PchFile* pch = nullptr) {
     const NvrtcTable& table = nvrtc.table();
-    const FileAccessScope scope(accesses);
+    const FileAccessScope scope(accesses, pch);
     const auto texts = pointers(call.headers, &Header::text);
     const auto names = pointers(call.headers, &Header::name);
     nvrtcProgram program = nullptr;
@@ -108,13 +121,64 @@ Result<NvrtcAnswer> make_calls(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
     return answer;
 }
 
+/// What NVRTC calls a program without a name.
+constexpr const char* unnamed = "default_program";
+
+/// The answer with a precompiled header, which the compilation uses or makes; nullopt where there
+/// is none.
+Result<std::optional<NvrtcAnswer>> make_calls_precompiled(const NvrtcLibrary& nvrtc,
+                                                          const NvrtcCall& call, PchUse pch,
+                                                          FileAccesses& accesses) {
+    const auto name = call.name.value_or("").empty() ? unnamed : *call.name;
+    const auto folder = std::filesystem::path(name).parent_path().string();
+    const auto folders = include_folders_of(call);
+    const auto headers = views_of(call.headers);
+    const std::string_view code = call.source;
+    const auto head = pch::header_prefix(code);
+    auto plan = pch.precompiler->prepare({.prefix = head,
+                                          .name = name,
+                                          .program = name,
+                                          .folder = folder,
+                                          .flags = call.options,
+                                          .include_folders = folders,
+                                          .headers = headers},
+                                         *pch.settings);
+    if (!plan) return std::nullopt;
+    NvrtcCall changed = call;
+    changed.source =
+        fmt::format("{}{}{}", head, pch::head_end(name, 1 + std::ranges::count(head, '\n')),
+                    code.substr(head.size()));
+    const auto flags = plan->flags();
+    changed.options.insert(changed.options.begin(), flags.begin(), flags.end());
+    accesses = std::move(plan->accesses);
+    LODE_TRY_ASSIGN(auto answer, make_calls(nvrtc, changed, accesses, &plan->file));
+    const auto log = std::ranges::find(answer.outputs, "ProgramLog", &NvrtcAnswer::Output::name);
+    if (log != answer.outputs.end() && pch.precompiler->accept(*plan, *pch.settings, log->bytes))
+        return answer;
+    accesses = FileAccesses();
+    return std::nullopt;
+}
+
 }  // namespace
 
 Result<NvrtcAnswer> compile_call(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
-                                 CompileFiles& files) {
+                                 CompileFiles& files, PchUse pch) {
     files.is_watched = nvrtc.watches_files();
-    LODE_TRY_ASSIGN(auto answer, make_calls(nvrtc, call, files.compiler));
-    note_texts(files, request_of(call), toolkit_folders(nvrtc, call));
+    const CompileRequest request = request_of(call);
+    const auto toolkit = toolkit_folders(nvrtc, call);
+    std::optional<NvrtcAnswer> precompiled;
+    if (pch.precompiler != nullptr && files.is_watched && !has_lines(request.options)) {
+        LODE_TRY_ASSIGN(precompiled, make_calls_precompiled(nvrtc, call, pch, files.compiler));
+    }
+    if (precompiled && note_texts(files, request, toolkit)) {
+        precompiled.reset();
+        files.compiler = FileAccesses();
+    }
+    if (!precompiled) {
+        LODE_TRY_ASSIGN(precompiled, make_calls(nvrtc, call, files.compiler));
+        note_texts(files, request, toolkit);
+    }
+    NvrtcAnswer answer = *std::move(precompiled);
     if (files.uses_time) {
         FileAccesses again(files.compiler.record());
         again.give(CompilerTime::unusable);

@@ -8,8 +8,9 @@ namespace LODE_NAMESPACE {
 
 /// Makes the calls to an NVRTC that has compiled nothing that leaves traces. Notes what it reads.
 /// Where the answer depends on the time, `files.uses_time` says so, and the answer is of no use.
-/// To be called on a compiler's thread. Errors: compiler_failed, if there is no program.
+/// To be called on a compiler's thread. A precompiled header is for calls without line information.
+/// Errors: compiler_failed, if there is no program.
 [[nodiscard]] Result<NvrtcAnswer> compile_call(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
-                                               CompileFiles& files);
+                                               CompileFiles& files, PchUse pch = {});
 
 }  // namespace LODE_NAMESPACE

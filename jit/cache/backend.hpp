@@ -9,6 +9,7 @@
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/jit/compile_request.hpp>
 #include <lode/jit/compiler.hpp>
 
@@ -52,6 +53,9 @@ public:
         return fail(Errc::not_supported, "This compiler answers no calls of programs.");
     }
 };
+
+/// Where precompiled headers are kept: in the cache's folder, by its mode.
+[[nodiscard]] pch::Settings pch_settings(const CacheOptions& options);
 
 /// NVRTC, searched for as by Compiler, in this process or in workers; these may use precompiled
 /// headers.

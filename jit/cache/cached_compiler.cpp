@@ -25,22 +25,11 @@ std::size_t slow_threads(const WorkerOptions& workers) {
     return workers.max_processes > 0 ? static_cast<std::size_t>(workers.max_processes) : processors;
 }
 
-/// Precompiled headers lie in the cache's folder and follow its mode.
-pch::Settings pch_settings(const CacheOptions& options) {
-    if (options.mode == CacheMode::off || options.folder.empty()) return {};
-    // They aren't signed.
-    if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
-    std::error_code ignored;
-    return {std::filesystem::absolute(options.folder, ignored).string(),
-            options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
-            options.precompiled_headers.least_header_bytes, false};
-}
-
 }  // namespace
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
     auto backend = cache::make_nvrtc_backend(std::move(search), options.workers,
-                                             pch_settings(options), options.log);
+                                             cache::pch_settings(options), options.log);
     *this = CachedCompiler(std::make_shared<State>(std::move(backend), std::move(options)));
 }
 

@@ -148,6 +148,7 @@ public:
         request.task = worker::Task::call;
         request.call = call;
         request.needs_new_process = in_new_process;
+        request.pch = pch_;
         LODE_TRY_ASSIGN(worker::Answer answer, pool_->compile(request, control));
         LODE_TRY(std::move(answer.image));
         files = std::move(answer.files);
@@ -250,6 +251,16 @@ private:
 };
 
 }  // namespace
+
+pch::Settings pch_settings(const CacheOptions& options) {
+    if (options.mode == CacheMode::off || options.folder.empty()) return {};
+    // They aren't signed.
+    if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
+    std::error_code ignored;
+    return {std::filesystem::absolute(options.folder, ignored).string(),
+            options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
+            options.precompiled_headers.least_header_bytes, false};
+}
 
 std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                     const WorkerOptions& workers, pch::Settings pch,

@@ -53,8 +53,8 @@ private:
             if (seen_.insert(name).second) take(header.text, {});
             return;
         }
-        for (const auto& flag : places_.flags) {
-            if (flag.starts_with("-I") && take_file(flag.substr(2) + "/" + name)) return;
+        for (const auto& folder : places_.folders) {
+            if (take_file(folder + "/" + name)) return;
         }
     }
 

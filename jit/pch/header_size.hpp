@@ -12,9 +12,9 @@ namespace LODE_NAMESPACE::pch {
 
 /// Where an #include is searched.
 struct IncludePlaces {
-    std::string folder;                  ///< The source's; empty for code in memory.
-    std::span<const HeaderView> texts;   ///< Headers in memory.
-    std::span<const std::string> flags;  ///< The compiler's: "-I" and a folder.
+    std::string folder;                 ///< The source's; empty for code in memory.
+    std::span<const HeaderView> texts;  ///< Headers in memory.
+    std::span<const std::string> folders;
 };
 
 /// The bytes of text in headers that the code may include, counted up to about `enough`. Follows

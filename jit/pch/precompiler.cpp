@@ -24,11 +24,13 @@ using Clock = std::chrono::steady_clock;
 /// Flags that read or write other files, or that the user has for precompiled headers.
 constexpr std::string_view foreign_flags[] = {"pch",          "create-pch", "use-pch",    "optf",
                                               "options-file", "time",       "pre-include"};
+constexpr std::string_view pre_include = "include";  // Not include-path.
 
 bool has_foreign_flag(std::span<const std::string> flags) {
     return std::ranges::any_of(flags, [](std::string_view flag) {
         flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
-        return std::ranges::any_of(foreign_flags,
+        return flag.substr(0, flag.find('=')) == pre_include ||
+               std::ranges::any_of(foreign_flags,
                                    [&](auto prefix) { return flag.starts_with(prefix); });
     });
 }
@@ -118,9 +120,9 @@ std::optional<PchPlan> Precompiler::prepare(const Question& question, const Sett
         if (auto plan = use(key, *std::move(found.header))) return plan;
     }
     if (!store->is_writable() || found.is_refused) return std::nullopt;
-    const auto bytes =
-        estimate_header_bytes(question.prefix, {question.folder, question.headers, question.flags},
-                              settings.least_header_bytes);
+    const auto bytes = estimate_header_bytes(
+        question.prefix, {question.folder, question.headers, question.include_folders},
+        settings.least_header_bytes);
     if (bytes < settings.least_header_bytes) return std::nullopt;
     return make(question, *store, key);
 }

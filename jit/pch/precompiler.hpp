@@ -37,6 +37,7 @@ struct Question {
     const std::string& program;  ///< The name of NVRTC's program.
     const std::string& folder;   ///< The source's; empty for code in memory.
     std::span<const std::string> flags;
+    std::span<const std::string> include_folders;  ///< Those in the flags.
     std::span<const HeaderView> headers;
 };
 

@@ -34,8 +34,9 @@ WorkerOptions with_defaults(WorkerOptions options) {
 
 /// Whether a worker may use a precompiled header for a request.
 bool may_use_pch(const Request& request) {
-    return !request.pch.folder.empty() &&
-           !pch::header_prefix(request.compilation.source.code()).empty();
+    const std::string_view code =
+        request.task == Task::call ? request.call.source : request.compilation.source.code();
+    return !request.pch.folder.empty() && !pch::header_prefix(code).empty();
 }
 
 }  // namespace

@@ -26,6 +26,28 @@ PARTS = {
     "shared": "__global__ void s(float* x) { __shared__ float y[%d + 1]; y[0] = *x; *x = y[0]; }",
     "line": '#line 7 "other.cu"\n__global__ void ln(int* x) { int %s = 1; *x = 2; }',
 }
+# Enough text to be precompiled. The code depends on each kind of state that a header can leave.
+BIG = "#pragma once\n" + "".join(
+    f"struct Big{i} {{ float third[{i % 7 + 1}]; static const int me = {i}; }};  // {'text' * 1500}\n"
+    for i in range(100)) + """
+#define BIG_NAME(x) big_##x
+static __device__ int big_static = __LINE__;
+namespace { __device__ int big_hidden = __LINE__ + 5; }
+template <class T> struct BigBox { T value; __device__ T twice() const { return value + value; } };
+template <> struct BigBox<char> { char value; __device__ char twice() const { return value; } };
+inline __device__ int big_inline(int x) { static int calls = 3; return x * big_hidden + calls++; }
+template <class T> __global__ void big_kernel(T* x) { *x = BigBox<T>{*x}.twice() + big_static; }
+enum { big_enum = sizeof(Big3) };
+#pragma nv_diag_suppress 177
+"""
+BIG_TAIL = """
+__global__ void BIG_NAME(tail)(int* x) {
+    int unused = __LINE__;
+    *x = BigBox<int>{*x}.twice() + big_inline(*x) + Big%d::me + big_enum + __LINE__;
+}
+__device__ const char* big_file() { return __FILE__; }
+__device__ auto* big_use = &big_kernel<float>;
+"""
 BROKEN = {
     "error": "__global__ void e(int* x) { *x = undeclared_%d; }",
     "missing": '#include "absent_%d.h"\n',
@@ -48,7 +70,8 @@ INVALID = (["-std=c++99"], ["--fmad=perhaps"], ["-maxrregcount=many"], ["-arch=s
 UNCACHED = (["--unknown-option"], ["--options-file=options.txt"],
             ["-DWHEN=__TIME__"], ["-time=times.csv"])
 NAMES = {"template": ("t<float, 3>", "&t<int, 1>", "t<wrong>"), "namespace": ("a::n", "a::v"),
-         "plain": ("k", "missing_name"), "warning": ("w", " w")}
+         "plain": ("k", "missing_name"),
+         "big": ("big_kernel<int>", "&big_static", "big_tail"), "warning": ("w", " w")}
 
 
 def make_calls(count, seed, folders):
@@ -60,8 +83,17 @@ def make_calls(count, seed, folders):
     calls = []
     while len(calls) < count:
         parts = chance.sample(sorted(PARTS), chance.choice((1, 1, 2, 3)))
+        if calls and chance.random() < 0.2:
+            # A neighbour of another one: the same head, options and name, and other code.
+            other = chance.choice(calls)
+            calls.append({**other, "source": other["source"] + "\n__device__ int "
+                          f"neighbour{len(calls)}(int x) {{ return x + {len(calls)}; }}\n"})
+            continue
         source = "\n".join(PARTS[part] % chance.randrange(100) if "%s" not in PARTS[part]
                            else PARTS[part] % "unused" for part in parts)
+        if chance.random() < 0.35:
+            parts.append("big")
+            source = '// A head\n#include "big.h"\n' + source + BIG_TAIL % chance.randrange(100)
         if chance.random() < 0.15:
             source += "\n" + BROKEN[chance.choice(sorted(BROKEN))] % chance.randrange(100)
         if chance.random() < 0.05:
@@ -71,6 +103,8 @@ def make_calls(count, seed, folders):
         if "memory" in parts or chance.random() < 0.2:
             headers.append(["memory.h", '#include "beside.h"\n#define MEMORY BESIDE\n'])
             headers.append(["beside.h", f"#define BESIDE {chance.randrange(9)}\n"])
+        if "big" in parts and chance.random() < 0.3:
+            headers.append(["big.h", BIG])
         options = []
         if chance.random() < 0.85:
             arch = chance.choice(ARCHITECTURES)

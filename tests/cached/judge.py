@@ -32,6 +32,8 @@ def write_tree(root, is_changed):
     include = root / "include"
     (include / "deep").mkdir(parents=True, exist_ok=True)
     (include / "own.h").write_text(f"#pragma once\n#define OWN {2 if is_changed else 1}\n")
+    (include / "big.h").write_text(
+        generator.BIG + ("static __device__ int big_changed;\n" if is_changed else ""))
     (include / "deep/first.h").write_text('#include "second.h"\n#define FIRST SECOND\n')
     second = include / "deep/second.h"
     later = root / "working/later.h"
@@ -132,6 +134,8 @@ class Judge:
             if step == 2:
                 self.expect(f"former files give former answers: {cold}", cold["compiled"] == 0)
         self.expect("calls have moved", calls != first)
+        headers = [path for path in self.root.glob("cache/v*/pch/*") if not path.suffix]
+        self.expect("large headers are precompiled", headers)
         codes = [answer.get("result") for answer in wanted[False]]
         self.expect("calls succeed and fail", 0 in codes and 6 in codes)
         return codes

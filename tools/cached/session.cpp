@@ -73,9 +73,10 @@ Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> option
         options->workers.policy = WorkerPolicy::always;
         const WorkerOptions workers = options->workers;
         const Log log = options->log;
+        pch::Settings pch = cache::pch_settings(*options);
         storage_ = std::make_unique<cache::Storage>(*std::move(options));
         pipeline_ = std::make_unique<cache::CallPipeline>(
-            cache::make_nvrtc_backend({.nvrtc = nvrtc}, workers, pch::Settings(), log), *storage_);
+            cache::make_nvrtc_backend({.nvrtc = nvrtc}, workers, std::move(pch), log), *storage_);
     }
 }
 

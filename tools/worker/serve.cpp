@@ -92,7 +92,8 @@ private:
             return {};
         }
         if (request.task == Task::call) {
-            LODE_TRY_ASSIGN(answer.call, compile_call(*nvrtc, request.call, answer.files));
+            LODE_TRY_ASSIGN(answer.call, compile_call(*nvrtc, request.call, answer.files,
+                                                      {precompiler_.get(), &request.pch}));
             answer.image = without_code(request);
             return {};
         }
