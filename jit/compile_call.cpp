@@ -9,34 +9,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE {
 namespace {
-
-/// What a folder of NVIDIA's headers has.
-constexpr const char* toolkit_headers[] = {"cuda_runtime_api.h", "cuda/std/version",
-                                           "cub/version.cuh"};
-
-/// Folders of NVIDIA's own headers, which don't join macros for the time from pieces.
-std::vector<std::filesystem::path> toolkit_folders(const NvrtcLibrary& nvrtc,
-                                                   const NvrtcCall& call) {
-    auto folders = nvrtc.include_folders();
-    for (const auto& name : include_folders_of(call)) {
-        const std::filesystem::path folder = name;
-        std::error_code ignored;
-        const bool is_toolkit = std::ranges::any_of(toolkit_headers, [&](const char* header) {
-            return std::filesystem::exists(folder / header, ignored);
-        });
-        if (is_toolkit) folders.push_back(folder);
-    }
-    return folders;
-}
 
 std::vector<HeaderView> views_of(const std::vector<Header>& headers) {
     std::vector<HeaderView> views;
@@ -165,7 +146,8 @@ Result<NvrtcAnswer> compile_call(const NvrtcLibrary& nvrtc, const NvrtcCall& cal
                                  CompileFiles& files, PchUse pch) {
     files.is_watched = nvrtc.watches_files();
     const CompileRequest request = request_of(call);
-    const auto toolkit = toolkit_folders(nvrtc, call);
+    auto toolkit = toolkit_folders_of(call);
+    std::ranges::copy(nvrtc.include_folders(), std::back_inserter(toolkit));
     std::optional<NvrtcAnswer> precompiled;
     if (pch.precompiler != nullptr && files.is_watched && !has_lines(request.options)) {
         LODE_TRY_ASSIGN(precompiled, make_calls_precompiled(nvrtc, call, pch, files.compiler));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -268,6 +269,21 @@ std::vector<std::string> include_folders_of(const NvrtcCall& call) {
         if (option.known->name == "I" || option.known->name == "include-path")
             folders.emplace_back(option.value);
     });
+    return folders;
+}
+
+std::vector<std::filesystem::path> toolkit_folders_of(const NvrtcCall& call) {
+    constexpr const char* toolkit_headers[] = {"cuda_runtime_api.h", "cuda/std/version",
+                                               "cub/version.cuh", "thrust/version.h"};
+    std::vector<std::filesystem::path> folders;
+    for (const auto& name : include_folders_of(call)) {
+        const std::filesystem::path folder = name;
+        std::error_code ignored;
+        const bool is_toolkit = std::ranges::any_of(toolkit_headers, [&](const char* header) {
+            return std::filesystem::exists(folder / header, ignored);
+        });
+        if (is_toolkit) folders.push_back(folder);
+    }
     return folders;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +80,9 @@ void write(ByteWriter& out, const NvrtcAnswer& answer);
 
 /// The folders that its options name for headers, as given.
 [[nodiscard]] std::vector<std::string> include_folders_of(const NvrtcCall& call);
+
+/// Those of them that have headers of NVIDIA's toolkit.
+[[nodiscard]] std::vector<std::filesystem::path> toolkit_folders_of(const NvrtcCall& call);
 
 /// The call's texts as a request. Its target and options are those that lode's checks of texts and
 /// paths need.

@@ -18,6 +18,9 @@ inline constexpr std::string_view time_obstacle = "the source depends on the tim
 /// What puts the name of a file into code, apart from macros of headers.
 inline constexpr std::string_view path_words[] = {"__FILE__", "__BASE_FILE__", "__builtin_FILE",
                                                   "source_location"};
+/// Those of them that give another name than that of the text in which they stand.
+inline constexpr std::string_view caller_words[] = {"__BASE_FILE__", "__builtin_FILE",
+                                                    "source_location"};
 
 /// What puts the name of the source into code, wherever it stands.
 inline constexpr std::string_view source_words[] = {"__BASE_FILE__"};

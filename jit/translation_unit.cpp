@@ -40,6 +40,21 @@ bool add_macros(std::string_view text, std::vector<std::string>& words) {
     return words.size() > before;
 }
 
+/// Adds macros until no text has another one.
+void add_all_macros(std::span<const std::string_view> texts, std::vector<std::string>& words) {
+    bool has_grown = true;
+    while (has_grown) {
+        has_grown = false;
+        for (const auto text : texts)
+            has_grown = add_macros(text, words) || has_grown;
+    }
+}
+
+bool has_any_identifier(std::string_view text, std::span<const std::string> words) {
+    return std::ranges::any_of(words,
+                               [&](const std::string& word) { return has_identifier(text, word); });
+}
+
 }  // namespace
 
 bool mentions_time(const CompileRequest& request) {
@@ -101,21 +116,32 @@ bool TranslationUnit::may_use_time() const {
            });
 }
 
+std::vector<std::string> TranslationUnit::naming_words() const {
+    std::vector<std::string> words(std::begin(path_words), std::end(path_words));
+    add_all_macros(toolkit_, words);
+    words.emplace_back("assert");
+    return words;
+}
+
 bool TranslationUnit::may_name_files() const {
     if (pieces_.can_form_any(path_words)) return true;
     // A macro of the toolkit may give the name of the file that uses it.
-    std::vector<std::string> words(std::begin(path_words), std::end(path_words));
-    bool has_grown = true;
-    while (has_grown) {
-        has_grown = false;
-        for (const auto text : toolkit_)
-            has_grown = add_macros(text, words) || has_grown;
-    }
-    words.emplace_back("assert");
-    return std::ranges::any_of(own_, [&](std::string_view text) {
-        return std::ranges::any_of(
-            words, [&](const std::string& word) { return has_identifier(text, word); });
-    });
+    const auto words = naming_words();
+    return std::ranges::any_of(
+        own_, [&](std::string_view text) { return has_any_identifier(text, words); });
+}
+
+bool TranslationUnit::may_name_folder(std::span<const std::string_view> inside) const {
+    if (pieces_.can_join_any(path_words)) return true;
+    // They name the file that calls a function of which they are a default argument.
+    const std::vector<std::string> callers(std::begin(caller_words), std::end(caller_words));
+    if (std::ranges::any_of(
+            own_, [&](std::string_view text) { return has_any_identifier(text, callers); }))
+        return true;
+    auto words = naming_words();
+    add_all_macros(own_, words);
+    return std::ranges::any_of(
+        inside, [&](std::string_view text) { return has_any_identifier(text, words); });
 }
 
 bool TranslationUnit::may_name_source() const {

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,10 +36,15 @@ public:
     [[nodiscard]] bool may_name_files() const;
     /// Whether the name of the source may get into the code through a header. False is certain.
     [[nodiscard]] bool may_name_source() const;
+    /// Whether the name of a folder may get into the code of a source that lies in it. `inside` are
+    /// the texts in the folder: elsewhere, the macros for names give other names. False is certain.
+    [[nodiscard]] bool may_name_folder(std::span<const std::string_view> inside) const;
     /// Whether __has_include may be joined from pieces.
     [[nodiscard]] bool may_join_questions() const;
 
 private:
+    /// path_words, and the toolkit's macros that use them.
+    [[nodiscard]] std::vector<std::string> naming_words() const;
     void add(std::string_view text);
 
     std::vector<std::string_view> own_;

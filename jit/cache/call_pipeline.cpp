@@ -1,20 +1,26 @@
 #include "jit/cache/call_pipeline.hpp"
 
 #include "base/foreign_environment.hpp"
+#include "base/identifier.hpp"
 #include "base/try.hpp"
 #include "jit/cache/make_once.hpp"
 #include "jit/cache/request_context.hpp"
+#include "jit/headers/include_scan.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/nvrtc/table.hpp"
 #include "jit/store/entry_format.hpp"
 #include "jit/store/sealed_file.hpp"
 #include "jit/text_words.hpp"
+#include "jit/translation_unit.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,7 +30,17 @@ namespace {
 /// Later calls of nvrtcCompileProgram give what they give in a new process from this NVRTC on.
 constexpr std::pair settled_numbers(12, 8);
 
-/// Everything that the answer depends on besides files and variables, as the program gave it.
+/// The folder of a source with an absolute name, in which quoted includes are searched; else empty.
+/// Programs compile the same source from a temporary folder, which has another name each time.
+std::string source_folder(const NvrtcCall& call) {
+    if (!call.name || !call.name->starts_with('/') || *call.name != cleaned_path(*call.name))
+        return {};
+    const auto folder = std::filesystem::path(*call.name).parent_path().string();
+    return folder == "/" ? std::string() : folder;
+}
+
+/// Everything that the answer depends on besides files and variables, as the program gave it. A
+/// source's folder isn't in it: an answer that may depend on its name is bound to it.
 Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCompiler& compiler) {
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
@@ -32,7 +48,11 @@ Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCo
     key.field("compiler.sha256", compiler.digest);
     key.field("arch", request.arch.to_string());
     key.field("output", answer_output);
-    if (call.name) key.field("source.name", *call.name);
+    const auto folder = source_folder(call);
+    if (!folder.empty())
+        key.field("source.file", call.name->substr(folder.size() + 1));
+    else if (call.name)
+        key.field("source.name", *call.name);
     key.field("source.size", call.source.size());
     key.field("source.sha256", sha256(call.source).to_hex());
     for (const auto& option : call.options)
@@ -50,19 +70,77 @@ Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCo
     return key.finish();
 }
 
-/// The answer is from this working folder alone: its name is or may be in it.
-bool names_folder(const CompileRequest& request, const std::string& folder,
-                  const NvrtcAnswer& answer) {
-    return options_put_paths_into_code(request.options) ||
+bool has_output_with(const NvrtcAnswer& answer, const std::string& folder) {
+    return folder.size() > 1 &&
            std::ranges::any_of(answer.outputs, [&](const NvrtcAnswer::Output& output) {
-               return folder.size() > 1 && output.bytes.find(folder) != std::string::npos;
+               return output.bytes.find(folder) != std::string::npos;
            });
 }
 
-/// What the compilation asked for. Paths stay as they were queried: a call names its folders by
-/// itself, and so does its key. Errors: not_supported, with why the answer isn't certain.
-Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileFiles& files,
-                                  const NvrtcAnswer& answer, HeaderStore& store) {
+/// Whether tokens of the texts, one after the other, spell a word.
+bool can_spell(std::string_view word, const std::vector<std::string_view>& texts) {
+    std::set<std::string_view> tokens;
+    for (const auto text : texts) {
+        for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+            end = at;
+            while (end < text.size() && is_identifier_character(text[end]))
+                ++end;
+            const auto token = text.substr(at, end - at);
+            if (!token.empty() && word.find(token) != std::string_view::npos) tokens.insert(token);
+        }
+    }
+    std::vector<bool> is_spelled(word.size() + 1, false);
+    is_spelled[0] = true;
+    for (std::size_t at = 0; at < word.size(); ++at) {
+        if (!is_spelled[at]) continue;
+        if (!is_identifier_character(word[at])) is_spelled[at + 1] = true;
+        for (const auto token : tokens)
+            if (word.substr(at).starts_with(token)) is_spelled[at + token.size()] = true;
+    }
+    return is_spelled[word.size()];
+}
+
+/// The answer depends on the name of the source's folder, or may.
+bool names_source_folder(const NvrtcCall& call, const PreparedRequest& request,
+                         const CompileFiles& files, const NvrtcAnswer& answer) {
+    const std::string folder = request.folders.source.string();
+    const std::string working = request.folders.working.string();
+    if (folder.empty()) return false;
+    if (has_output_with(answer, folder) || working == folder || is_below(working, folder))
+        return true;
+    const auto toolkit = toolkit_folders_of(call);
+    const auto is_of_toolkit = [&](const std::string& path) {
+        return std::ranges::any_of(
+            toolkit, [&](const auto& known) { return path.starts_with(known.string() + "/"); });
+    };
+    std::vector<std::string_view> inside{call.source};
+    inside.insert(inside.end(), call.options.begin(), call.options.end());
+    inside.insert(inside.end(), call.name_expressions.begin(), call.name_expressions.end());
+    auto all = inside;
+    for (const auto& [name, text] : call.headers)
+        all.insert(all.end(), {name, text});
+    for (const auto& [path, file] : files.compiler.answers()) {
+        if (file.content == nullptr || is_of_toolkit(path)) continue;
+        all.emplace_back(file.content->text);
+        if (is_below(path, folder)) inside.emplace_back(file.content->text);
+    }
+    // A name that leads to the folder has the last part of its path, as one text or computed.
+    const auto last = folder.substr(folder.rfind('/') + 1);
+    const bool computes = files.may_join_questions || std::ranges::any_of(all, [](auto text) {
+                              return scan_includes(text).computed;
+                          });
+    const auto has_last = [&](auto text) { return text.find(last) != std::string_view::npos; };
+    return std::ranges::any_of(all, has_last) || (computes && can_spell(last, all)) ||
+           (files.may_name_files &&
+            TranslationUnit(request.request, files.compiler, toolkit).may_name_folder(inside));
+}
+
+/// What the compilation asked for. Paths outside the source's folder stay as they were queried: a
+/// call names its other folders by itself, and so does its key. Errors: not_supported, with why the
+/// answer isn't certain.
+Result<HeaderSet> headers_of_call(const NvrtcCall& call, const PreparedRequest& request,
+                                  const CompileFiles& files, const NvrtcAnswer& answer,
+                                  HeaderStore& store) {
     using Kind = FileAnswer::Kind;
     using Root = HeaderPath::Root;
     const auto refuse = [](std::string why) { return fail(Errc::not_supported, std::move(why)); };
@@ -77,8 +155,16 @@ Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileF
     if (!asked.working().empty() && asked.working() != working)
         return refuse("the working directory changed");
     HeaderSet set;
+    const std::string own = request.folders.source.string();
+    const auto place = [&](const std::string& path) -> HeaderPath {
+        if (!path.starts_with('/')) return {Root::working, 0, path};
+        if (own.empty() || !path.starts_with(own)) return {Root::absolute, 0, path};
+        if (path.size() == own.size()) return {Root::source, 0, {}};
+        if (path[own.size()] != '/') return {Root::absolute, 0, path};
+        return {Root::source, 0, path.substr(own.size() + 1)};
+    };
     for (const auto& [path, file] : asked.answers()) {
-        const HeaderPath where{path.starts_with('/') ? Root::absolute : Root::working, 0, path};
+        const HeaderPath where = place(path);
         if (file.kind == Kind::irregular) return refuse(path + " isn't a regular file");
         if (file.kind == Kind::refused) {
             return refuse(fmt::format("{} can't be read: {}", path,
@@ -100,7 +186,9 @@ Result<HeaderSet> headers_of_call(const PreparedRequest& request, const CompileF
                                          : HeaderProbe::Kind::absent,
              is_file ? FileStamp{stamp.device, stamp.inode, 0, 0, 0} : FileStamp{}});
     }
-    const bool is_bound = names_folder(request.request, working, answer);
+    const bool is_bound = options_put_paths_into_code(request.request.options) ||
+                          has_output_with(answer, working) ||
+                          names_source_folder(call, request, files, answer);
     if (is_bound) set.bound_to = request.folders.to_string();
     for (const auto& [name, value] : asked.variables()) {
         if (is_variable_in_key(name) || (name == "PWD" && !is_bound)) continue;
@@ -127,12 +215,11 @@ Result<AnsweredCall> CallPipeline::answer(const NvrtcCall& call) {
         return fail(Errc::not_supported, std::move(why));
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const CompileRequest request = request_of(call);
-    const PreparedRequest prepared{request,
-                                   compiler->digest,
-                                   search_folders(request, {}),
-                                   call_key(call, request, *compiler),
-                                   {},
-                                   false};
+    auto folders = search_folders(request, {});
+    folders.source = source_folder(call);
+    const PreparedRequest prepared{
+        request, compiler->digest, std::move(folders), call_key(call, request, *compiler), {},
+        false};
     bool is_shared = true;
     auto answered = flights_.run(prepared.flight_key(), [&] {
         is_shared = false;
@@ -194,7 +281,7 @@ Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
                     fmt::format("NVRTC's result is the error {}, which isn't that of a compilation",
                                 answer->result));
     }
-    LODE_TRY_ASSIGN(auto headers, headers_of_call(request, files, *answer, storage_.headers));
+    LODE_TRY_ASSIGN(auto headers, headers_of_call(call, request, files, *answer, storage_.headers));
     ++storage_.counters.compilations;
     AnsweredCall answered{answer, {}, spent, {}};
     if (files.compiler_files != compiler.properties.files || !compiler.is_settled) {

@@ -103,6 +103,30 @@ class Judge:
             self.differences += 1
             print(f"It isn't so that {what}.")
 
+    def relocate(self, folders):
+        """The same source from a folder with another name is a hit, unless the name counts."""
+        write_tree(self.root, False)
+        plain = 'extern "C" __global__ void k(float* x) { *x = 1; }'
+        for source, hits in ((plain, 1), ('#include "own.h"\n' + plain, 1),
+                             ('#include "near.h"\n' + plain, 1),
+                             (plain + "\n__device__ const char* f = __FILE__;", 0),
+                             (plain + '\n#include "name.h"\n__device__ const char* f = NAME;', 0),
+                             ('#include "first/near.h"\n' + plain, 0),
+                             ("#warning about this\n" + plain, 0)):
+            calls = []
+            for place in ("first", "second"):
+                beside = self.root / "places" / place
+                (beside / "first").mkdir(parents=True, exist_ok=True)
+                for near in ("near.h", "first/near.h"):
+                    (beside / near).write_text("static __device__ int near = 3;\n")
+                (beside / "name.h").write_text("#define NAME __FILE__\n")
+                calls.append({"source": source, "headers": [], "names": [],
+                              "options": ["-arch=sm_90", "-I" + folders["include"]],
+                              "name": str(beside / "k.cu"), "folder": folders["working"]})
+            answers, stats = self.inside(calls)
+            self.compare("another folder", calls, self.outside(calls), answers)
+            self.expect(f"{source!r} hits {hits} times: {stats}", stats["hits"] == hits)
+
     def run(self, calls, folders):
         wanted = {}
         first = calls
@@ -134,6 +158,7 @@ class Judge:
             if step == 2:
                 self.expect(f"former files give former answers: {cold}", cold["compiled"] == 0)
         self.expect("calls have moved", calls != first)
+        self.relocate(folders)
         headers = [path for path in self.root.glob("cache/v*/pch/*") if not path.suffix]
         self.expect("large headers are precompiled", headers)
         codes = [answer.get("result") for answer in wanted[False]]
