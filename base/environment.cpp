@@ -1,12 +1,12 @@
 #include "base/foreign_environment.hpp"
 #include "base/message_text.hpp"
 #include "base/os/process.hpp"
+#include "base/quantity.hpp"
 
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <span>
@@ -39,7 +39,7 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_KEYS",
      "Files or folders of public keys whose signatures the cache trusts, separated by colons.",
      "none"},
-    {"LODE_CACHE_MAX_BYTES", "The cache's size limit in bytes.", "2147483648"},
+    {"LODE_CACHE_MAX_BYTES", "The cache's size limit, such as 4GiB or a number of bytes.", "2GiB"},
     {"LODE_CACHE_PACKS", "Pack files to search after the cache's folder, separated by colons.",
      "none"},
     {"LODE_CACHE_REMOTE",
@@ -71,10 +71,12 @@ constexpr EnvironmentVariable table[] = {
      "Which stored records the cache takes: any, or only those that a trusted key has signed.",
      "any", "any, signed"},
     {"LODE_COMPILE_MEMORY",
-     "The memory in bytes at which a worker that compiles is ended, and beyond which the kernel "
-     "gives it none.",
+     "The memory, such as 4GiB or a number of bytes, at which a worker that compiles is ended, and "
+     "beyond which the kernel gives it none.",
      "no limit"},
-    {"LODE_COMPILE_TIMEOUT", "The milliseconds after which a worker that compiles is ended.",
+    {"LODE_COMPILE_TIMEOUT",
+     "The time, such as 30s or a number of milliseconds, after which a worker that compiles is "
+     "ended.",
      "no limit"},
     {"LODE_DRIVER", "The CUDA driver library to open; \"emulator\" is lode's software device.",
      "libcuda.so.1, then libcuda.so"},
@@ -98,8 +100,9 @@ constexpr EnvironmentVariable table[] = {
      "A number other than 0 shuffles the order in which the software device runs warps and blocks.",
      "0"},
     {"LODE_EMULATOR_TIMEOUT",
-     "The milliseconds after which the software device ends a kernel; 0: never.",
-     "0; 600000 where LODE_EMULATOR_REPORT is set, as under lode emulate"},
+     "The time, such as 10s or a number of milliseconds, after which the software device ends a "
+     "kernel; 0: never.",
+     "0; 10min where LODE_EMULATOR_REPORT is set, as under lode emulate"},
     {"LODE_EMULATOR_WORKERS",
      "Threads that run a kernel on the software device; 1 is deterministic.", "one per processor"},
     {"LODE_FORCE_PTX",
@@ -116,15 +119,17 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_PCH_MAX_BYTES",
-     "The size limit in bytes of the precompiled headers that workers make; 0 makes none.",
-     "1073741824"},
+     "The size limit of the precompiled headers that workers make, such as 2GiB or a number of "
+     "bytes; 0 makes none.",
+     "1GiB"},
     {"LODE_RECORD", "A file to which every request for compiled code is added, for lode warm.",
      "not recorded"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
     {"LODE_WORKER", "The program lode-worker, which compiles in a process of its own.",
      "searched beside this program and where lode was installed"},
     {"LODE_WORKERS", R"("auto", "off", or the most processes in which all compilations run.)",
-     "auto: asynchronous requests and those with a limit run in as many as there are processors"},
+     "auto: asynchronous requests, those with a limit, with an earlier one's large headers, with "
+     "debug code or with flags that lode doesn't know run in as many as there are processors"},
     {"TERM", "The kind of terminal; a dumb one shows no progress of `lode`.", "dumb"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
     {"XDG_CACHE_HOME",
@@ -179,6 +184,20 @@ tl::unexpected<Error> wrong(std::string_view name, std::string_view value, std::
                                                     allowed, did_you_mean(closest(value, words))));
 }
 
+/// How a variable's number is written, as the end of its name says.
+struct Unit {
+    Quantity (*parse)(std::string_view);
+    std::string_view meaning;
+};
+
+Unit unit_of(std::string_view name) {
+    if (name.ends_with("_BYTES") || name.ends_with("_MEMORY"))
+        return {parse_bytes, "a number of bytes, such as 512MB"};
+    if (name.ends_with("_TIMEOUT"))
+        return {parse_milliseconds, "a time, such as 10s, or a number of milliseconds"};
+    return {parse_count, "a whole number"};
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> environment_word(std::string_view name) {
@@ -203,16 +222,13 @@ Result<std::optional<std::uint64_t>> environment_number(std::string_view name, s
                                                         std::uint64_t most) {
     const auto value = environment(name);
     if (!value) return std::nullopt;
-    std::uint64_t number = 0;
-    const char* const end = value->data() + value->size();
-    const auto [stop, problem] = std::from_chars(value->data(), end, number);
-    if (problem != std::errc{} || stop != end || number < least || number > most) {
-        return wrong(name, *value,
-                     most == ~std::uint64_t{0}
-                         ? fmt::format("a whole number, at least {}", least)
-                         : fmt::format("a whole number from {} to {}", least, most));
-    }
-    return number;
+    const Unit unit = unit_of(name);
+    const Quantity number = unit.parse(*value);
+    if (number && *number >= least && *number <= most) return *number;
+    const auto bounds = most != ~std::uint64_t{0} ? fmt::format(", from {} to {}", least, most)
+                        : least > 0               ? fmt::format(", at least {}", least)
+                                                  : "";
+    return wrong(name, *value, fmt::format("{}{}", unit.meaning, bounds));
 }
 
 Status check_environment() {

@@ -46,7 +46,12 @@ std::optional<exec::Checks> read_checks() {
     exec::Checks checks;
     if (!text) return checks;
     checks = exec::Checks{.memory = false};
-    for (const std::string_view word : words_of(*text)) {
+    const auto words = words_of(*text);
+    if (words.size() > 1 && std::ranges::find(words, "none") != words.end()) {
+        log::report("LODE_EMULATOR_CHECK contains 'none' beside other checks.");
+        return std::nullopt;
+    }
+    for (const std::string_view word : words) {
         if (word == "memory") {
             checks.memory = true;
         } else if (word == "race") {

@@ -129,11 +129,11 @@ TEST_CASE("lode doctor: variables with wrong, misspelt and slow values") {
     const Environment several = {{"LODE_SYNC_LAUNCHES", "yes"},
                                  {"LODE_FORCE_PTX", "2"},
                                  {"LODE_WORKERS", "many"},
-                                 {"LODE_CACHE_MAX_BYTES", "2GiB"}};
+                                 {"LODE_CACHE_MAX_BYTES", "2GiX"}};
     CHECK(patient.doctor(several).json()["fails"] == 3);
     CHECK(starts(patient.findings("workers", several), "fails: LODE_WORKERS is 'many'; it must"));
-    CHECK(starts(patient.findings("cache", {{"LODE_CACHE_MAX_BYTES", "2GiB"}}),
-                 "fails: LODE_CACHE_MAX_BYTES is '2GiB'; it must be"));
+    CHECK(starts(patient.findings("cache", {{"LODE_CACHE_MAX_BYTES", "2GiX"}}),
+                 "fails: LODE_CACHE_MAX_BYTES is '2GiX'; it must be"));
     CHECK(starts(patient.findings("LODE_FORCE_VARIANT", {{"LODE_FORCE_VARIANT", "reduce"}}),
                  "fails: 'reduce' doesn't name a kernel variant"));
     CHECK(starts(patient.findings("LODE_FORCE_VARIANT", {{"LODE_FORCE_VARIANT", "a:b"}}),

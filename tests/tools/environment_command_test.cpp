@@ -18,8 +18,8 @@ struct Row {
 
 constexpr Row wrong[] = {
     {"LODE_CACHE", "maybe", "one of on, read-only, off"},
-    {"LODE_CACHE_MAX_BYTES", "2GiB", "a whole number, at least 1048576"},
-    {"LODE_CACHE_MAX_BYTES", "5", "a whole number, at least 1048576"},
+    {"LODE_CACHE_MAX_BYTES", "2GiX", "a number of bytes, such as 512MB, at least 1048576"},
+    {"LODE_CACHE_MAX_BYTES", "5", "a number of bytes, such as 512MB, at least 1048576"},
     {"LODE_FORCE_PTX", "2", "one of 0, 1"},
     {"LODE_FORCE_PTX", "yes", "one of 0, 1"},
     {"LODE_JIT", "never", "one of allow, warn, forbid"},

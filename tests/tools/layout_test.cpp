@@ -39,6 +39,12 @@ TEST_CASE("layout: an error's message is broken, and the compiler's log isn't") 
           "lode: It fails\n      here.\n  in one place\na.cu(1): error: x\n    ^\n");
 }
 
+TEST_CASE("layout: the log of a wrong name is left out unless it is asked for") {
+    const lode::Error error{lode::Errc::not_found, "'x' isn't there.", {}, "__nv_name_map(2): x\n"};
+    CHECK(error_text(error, CompilerLog::first_errors) == "lode: 'x' isn't there.\n");
+    CHECK(error_text(error, CompilerLog::whole) == "lode: 'x' isn't there.\n__nv_name_map(2): x\n");
+}
+
 TEST_CASE("layout: the findings after the first are broken too, below a blank line") {
     const lode::Error error{lode::Errc::device_lost,
                             "a.cu:1: k reads\n  thread: 0\nThere are more.",

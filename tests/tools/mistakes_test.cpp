@@ -44,6 +44,10 @@ TEST_CASE("mistakes: words that no command knows") {
              {{"help", "cache", "stat"},
               2,
               "`lode cache` has no command 'stat'. Did you mean 'stats'?"},
+             {{"help", "run", "compile"},
+              2,
+              "`lode run` has no command 'compile'; `lode help` takes one command."},
+             {{"help", "cache", "stats", "x"}, 2, "`lode cache stats` has no command 'x'"},
              {{"completion"}, 2, "SHELL is required."},
              {{"completion", "fishh"}, 2, "but for bash, zsh and fish. Did you mean 'fish'?"},
              {{"info", "--al"}, 2, "`lode info` has no option '--al'. Did you mean '--all'?"},
@@ -90,12 +94,15 @@ TEST_CASE("mistakes: variables with words that lode doesn't know, also of the so
              with("LODE_EMULATOR_CHECK", "races",
                   "LODE_EMULATOR_CHECK contains 'races'; the possible values are memory, race, "
                   "init, sync, streams, all and none. Did you mean 'race'?"),
+             with("LODE_EMULATOR_CHECK", "none,race",
+                  "LODE_EMULATOR_CHECK contains 'none' beside other checks."),
              with("LODE_EMULATOR_DEVICES", "9.0",
                   "LODE_EMULATOR_DEVICES contains '9.0'; the possible values are sm_75, "),
              with("LODE_EMULATOR_DEVICES", "9.0", "sm_121 and none. Did you mean 'sm_90'?"),
              with("LODE_EMULATOR_FINDINGS", "fial", "Did you mean 'fail'?"),
-             with("LODE_EMULATOR_TIMEOUT", "1s",
-                  "LODE_EMULATOR_TIMEOUT is '1s'; it must be a whole number, at least 0."),
+             with("LODE_EMULATOR_TIMEOUT", "1x",
+                  "LODE_EMULATOR_TIMEOUT is '1x'; it must be a time, such as 10s, or a number of "
+                  "milliseconds."),
              with("LODE_EMULATOR_LOG", "stdout",
                   "LODE_EMULATOR_LOG is 'stdout'; it must be stderr."),
 #endif

@@ -50,6 +50,8 @@ constexpr WrongLine without_driver[] = {
      "--out-dir is '%k.cu', but '%k.cu' isn't a folder."},
     {"compile %k.cu --arch sm_90 --out-dir %dir -o %x", 2,
      "--output can't be combined with --out-dir."},
+    {"compile %k.cu --arch sm_90 --json=%k.sm_90.cubin", 2,
+     "--json is '%k.sm_90.cubin', which may replace a result. Name the report '%k.sm_90.json'."},
     {"compile %k.cu --arch sm_80,sm_90 -o %x", 2,
      "--output names one file, but the results are k.sm_80.cubin, k.sm_90.cubin. Name their folder "
      "with --out-dir."},
@@ -129,8 +131,9 @@ constexpr WrongLine without_driver[] = {
     {"warm %empty", 2, "%empty isn't valid JSON from line 1, column 1 on."},
     {"warm %none.json --jobs many", 2,
      "--jobs is 'many'; it must be a whole number from 1 to 1024."},
-    {"warm %none.json --timeout 5s", 2,
-     "--timeout is '5s'; it must be a whole number of milliseconds from 1 to 2147483647."},
+    {"warm %none.json --timeout 5x", 2,
+     "--timeout is '5x'; it must be a time, such as 30s, or a number of milliseconds from 1 to "
+     "2147483647."},
     {"warm %none.json --max-size 1MB", 2, "--max-size is for packs: name them with --pack."},
     {"warm %none.json --pack %dir", 2,
      "--pack is '%dir', a folder; it must name a file. Name one in it."},

@@ -1,10 +1,10 @@
 #include "tools/lode/command_line.hpp"
 
 #include "base/message_text.hpp"
+#include "base/quantity.hpp"
 #include "base/suggested_arch.hpp"
 #include "base/try.hpp"
 #include "tools/lode/input.hpp"
-#include "tools/lode/quantity.hpp"
 #include "tools/lode/result_file.hpp"
 
 #include <algorithm>
@@ -169,6 +169,20 @@ std::string unexpected(const CLI::App& app, const CLI::App& command) {
     return fmt::format("`{}` doesn't expect '{}'.", full_name(command), word);
 }
 
+/// Numbers from `least` to `most` in the spelling of `parse`.
+CLI::Validator within(Quantity (*parse)(std::string_view), const std::string& allowed,
+                      std::uint64_t least, std::uint64_t most) {
+    return CLI::Validator(
+        [=](std::string& value) {
+            const auto number = parse(value);
+            if (!number || *number < least || *number > most)
+                return fmt::format("is '{}'; it must be {}", value, allowed);
+            value = fmt::to_string(*number);
+            return std::string();
+        },
+        "");
+}
+
 /// What is wrong if a command lacks the command that must follow it.
 std::string no_command(const CLI::App& command, std::span<const std::string> words) {
     const auto names = command_names(command);
@@ -234,25 +248,26 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
         }
         // Without --help, a word that is no command is an error.
         const CLI::App* inner = &app;
-        for (const auto& word : words)
-            if (inner != nullptr && !command_names(*inner).empty())
-                inner = command_of(*inner, word);
+        for (const auto& word : words) {
+            if (inner == nullptr || word.starts_with('-')) continue;
+            if (command_names(*inner).empty()) return {"help", full_name(*inner), word};
+            inner = command_of(*inner, word);
+        }
         if (inner != nullptr) words.emplace_back("--help");
     }
     return words;
 }
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most, std::string_view of) {
-    const auto range = fmt::format("{} from {} to {}", of, least, most);
-    return CLI::Validator(
-        [=](std::string& value) {
-            const auto count = parse_count(value);
-            if (!count || *count < least || *count > most)
-                return fmt::format("is '{}'; it must be a whole number{}", value, range);
-            value = fmt::to_string(*count);
-            return std::string();
-        },
-        "");
+    return within(parse_count, fmt::format("a whole number{} from {} to {}", of, least, most),
+                  least, most);
+}
+
+CLI::Validator milliseconds(std::uint64_t least, std::uint64_t most) {
+    return within(
+        parse_milliseconds,
+        fmt::format("a time, such as 30s, or a number of milliseconds from {} to {}", least, most),
+        least, most);
 }
 
 CLI::Validator byte_count(std::uint64_t most) {
@@ -272,6 +287,11 @@ CLI::Validator byte_count(std::uint64_t most) {
 }
 
 Status check_words(const CLI::App& app, std::span<const std::string> words) {
+    if (words.size() == 3 && words.front() == "help") {  // As words_of() makes it.
+        return fail(Errc::invalid_argument,
+                    fmt::format("`{0}` has no command '{1}'; `lode help` takes one command.",
+                                words[1], words[2]));
+    }
     const CLI::App* command = &app;
     const auto wrong = [&](const std::string& what) {
         return fail(Errc::invalid_argument,
@@ -376,6 +396,7 @@ Status check_results(const CLI::App& command, std::span<const CLI::Option* const
                 {name, file}, others,
                 has_folder ? fmt::format("--out-dir {} writes the results to it.", file)
                            : "Name one in it."));
+            if (prints) LODE_TRY(check_report_file(file));
             others.push_back({name, file});
         }
     }

@@ -26,9 +26,9 @@ bool asks_for_json(std::span<char*> arguments);
 [[nodiscard]] std::string color_option(std::span<const std::string> words);
 
 /// The words of the command line without the program's name, as `app` is to parse them: `help X`
-/// becomes `X --help`, `help --man` the hidden command `man`. --json and --color=… move from before
-/// the command to after it. Words after "--" get a mark, which unmark_arguments() removes from the
-/// options' values.
+/// becomes `X --help`; with a word too many, check_words() refuses the result. `help --man` the
+/// hidden command `man`. --json and --color=… move from before the command to after it. Words after
+/// "--" get a mark, which unmark_arguments() removes from the options' values.
 [[nodiscard]] std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app);
 
 /// Refuses an option without its value, which CLI11 would take from the option that follows or from
@@ -44,6 +44,9 @@ void unmark_arguments(CLI::App& app);
 [[nodiscard]] CLI::Validator whole_number(
     std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max(),
     std::string_view of = "");
+
+/// For times, which may have a unit of parse_milliseconds(). Add it with transform().
+[[nodiscard]] CLI::Validator milliseconds(std::uint64_t least, std::uint64_t most);
 
 /// For sizes, which may have a unit of parse_bytes(). Add it with transform().
 [[nodiscard]] CLI::Validator byte_count(

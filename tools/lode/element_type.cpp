@@ -1,6 +1,6 @@
 #include "tools/lode/element_type.hpp"
 
-#include "tools/lode/quantity.hpp"
+#include "base/quantity.hpp"
 
 #include <algorithm>
 #include <charconv>

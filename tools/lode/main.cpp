@@ -179,10 +179,11 @@ int run(int argc, char** argv) {
             commands, [](const Command& command) { return command.app->parsed(); });
         return found == commands.end() ? nullptr : &*found;
     };
-    const auto printer_of = [&](const Command& command) {
-        const bool has_json =
-            command.prints_json && (json == json_to_stdout ||
-                                    check_results(*command.app, command.results, command.inputs));
+    const auto results_of = [](const Command& command) {
+        return check_results(*command.app, command.results, command.inputs);
+    };
+    const auto printer_of = [&](const Command& command, const Status& writable) {
+        const bool has_json = command.prints_json && (json == json_to_stdout || writable);
         return Printer(command.app->get_name(), has_json ? json : "",
                        whole_log ? CompilerLog::whole : CompilerLog::first_errors);
     };
@@ -202,7 +203,8 @@ int run(int argc, char** argv) {
             return Printer::print(help.str());
         }
         const auto* command = chosen();
-        const auto printer = command == nullptr ? Printer("", json) : printer_of(*command);
+        const auto printer =
+            command == nullptr ? Printer("", json) : printer_of(*command, results_of(*command));
         if (command != nullptr && !has_unknown_option(error, app)) {
             if (const auto missing = missing_input(command->inputs))
                 return printer.failure(*missing);
@@ -212,12 +214,12 @@ int run(int argc, char** argv) {
     }
 
     const auto* command = chosen();
-    const auto printer = printer_of(*command);
+    const auto writable = results_of(*command);
+    const auto printer = printer_of(*command, writable);
     const auto mode = parse_color_mode(color);
     if (!mode) return printer.usage(mode.error());
     set_color_mode(*mode);
     if (const auto missing = missing_input(command->inputs)) return printer.failure(*missing);
-    const auto writable = check_results(*command->app, command->results, command->inputs);
     if (!writable) return printer.usage(writable.error());
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());

@@ -1,10 +1,10 @@
 #include "tools/lode/options.hpp"
 
 #include "base/message_text.hpp"
+#include "base/quantity.hpp"
 #include "base/suggested_arch.hpp"
 #include "base/try.hpp"
 #include "jit/options_text.hpp"
-#include "tools/lode/quantity.hpp"
 
 #include <algorithm>
 #include <charconv>

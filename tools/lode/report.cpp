@@ -206,7 +206,9 @@ std::string error_text(const Error& error, CompilerLog log, const Colors& colors
         text += fmt::format("  {} reports {} ({})\n", to_string(error.native.origin),
                             error.native.name, error.native.code);
     }
-    std::string_view rest = error.log;
+    // A wrong name's message has the compiler's reason; its log repeats that of lode's own request.
+    const bool repeats = is_shortened && error.code == Errc::not_found;
+    std::string_view rest = repeats ? std::string_view() : error.log;
     // The message has begun with the first of several findings.
     if (const auto first = first_entry(rest);
         first.find('\n') != first.npos && error.message.starts_with(first)) {

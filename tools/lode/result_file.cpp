@@ -41,6 +41,15 @@ Status check_way(std::string_view option, const fs::path& path, const fs::path& 
                   fmt::format("but the folder '{}' {}", existing.string(), unwritable(errno)));
 }
 
+/// The kinds of files that hold compiled code.
+constexpr std::string_view code_kinds[] = {"cubin", "ptx", "ltoir", "tileir"};
+
+/// A file's extension without its dot.
+std::string kind_of(const fs::path& file) {
+    const std::string extension = file.extension().string();
+    return extension.substr(extension.empty() ? 0 : 1);
+}
+
 bool is_same(const fs::path& a, const fs::path& b) {
     std::error_code problem;
     if (fs::equivalent(a, b, problem)) return true;
@@ -102,15 +111,21 @@ Status check_result_file(const NamedFile& result, std::span<const NamedFile> oth
 
 Status check_result_kind(const fs::path& file, std::string_view kind, std::string_view result,
                          const Arch& arch) {
-    static constexpr std::string_view kinds[] = {"cubin", "ptx", "ltoir", "tileir"};
-    const std::string extension = file.extension().string();
-    const auto named = std::string_view(extension).substr(extension.empty() ? 0 : 1);
-    if (named == kind || std::ranges::find(kinds, named) == std::end(kinds)) return {};
+    const std::string named = kind_of(file);
+    if (named == kind || std::ranges::find(code_kinds, named) == std::end(code_kinds)) return {};
     return fail(Errc::invalid_argument,
                 fmt::format("--output is '{}', but the result is {}.{}", file.string(), result,
                             named == "ptx" ? fmt::format(" --arch {} gives PTX alone.",
                                                          arch.as_virtual().to_string())
                                            : ""));
+}
+
+Status check_report_file(const fs::path& file) {
+    const std::string kind = kind_of(file);
+    if (kind != "pack" && std::ranges::find(code_kinds, kind) == std::end(code_kinds)) return {};
+    return refuse("--json", file,
+                  fmt::format("which may replace a result. Name the report '{}'.",
+                              fs::path(file).replace_extension("json").string()));
 }
 
 Status check_result_folder(const fs::path& folder) {

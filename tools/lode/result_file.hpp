@@ -30,6 +30,10 @@ struct NamedFile {
 [[nodiscard]] Status check_result_kind(const std::filesystem::path& file, std::string_view kind,
                                        std::string_view result, const Arch& arch);
 
+/// Refuses a file for --json with the extension of a pack or of compiled code: a result may get
+/// that name later. The name it proposes ends with .json.
+[[nodiscard]] Status check_report_file(const std::filesystem::path& file);
+
 /// Checks the value of --out-dir before the work: invalid_argument unless it is a folder that can
 /// be written or can become one.
 [[nodiscard]] Status check_result_folder(const std::filesystem::path& folder);

@@ -1,11 +1,11 @@
 // `lode variants`: lists the kernel families, which row each device gets and why, and tuned
 // choices.
 #include "base/message_text.hpp"
+#include "base/quantity.hpp"
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
-#include "tools/lode/quantity.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>

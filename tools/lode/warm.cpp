@@ -403,10 +403,10 @@ Command declare_warm(CLI::App& app) {
         ->type_name("N");
     command
         ->add_option("--timeout", values->timeout_ms,
-                     "The milliseconds after which one compilation is ended. Default: "
-                     "LODE_COMPILE_TIMEOUT")
-        ->transform(whole_number(1, std::numeric_limits<int>::max(), " of milliseconds"))
-        ->type_name("MS");
+                     "The time after which one compilation is ended: 30s, or a number of "
+                     "milliseconds. Default: LODE_COMPILE_TIMEOUT")
+        ->transform(milliseconds(1, std::numeric_limits<int>::max()))
+        ->type_name("TIME");
     command->footer(
         "A warm-up that is interrupted goes on where it ended: what is compiled is in the cache.");
     return {command,

@@ -181,15 +181,33 @@ TEST_CASE("environment: a flag is 0 or 1, a number is whole and large enough") {
     const char* name = "LODE_CACHE_MAX_BYTES";
     ::setenv(name, "18446744073709551615", 1);
     CHECK(lode::environment_number(name, 10).value() == UINT64_MAX);
-    for (const char* wrong : {"9", "x", "-1", "1e6", "10k", " 10", "18446744073709551616"}) {
+    const auto refused = [](const char* variable, const char* value, std::uint64_t least,
+                            std::uint64_t most = UINT64_MAX) {
+        ::setenv(variable, value, 1);
+        const auto number = lode::environment_number(variable, least, most);
+        ::unsetenv(variable);
+        const std::string prefix = std::string(variable) + " is '" + value + "'; it must be ";
+        if (number || !number.error().message.starts_with(prefix)) return std::string();
+        return number.error().message.substr(prefix.size());
+    };
+    for (const char* wrong : {"9", "x", "-1", "1e6", "10s", " 10", "18446744073709551616"}) {
         CAPTURE(wrong);
-        ::setenv(name, wrong, 1);
-        const auto refused = lode::environment_number(name, 10);
-        REQUIRE_FALSE(refused);
-        CHECK(refused.error().message == "LODE_CACHE_MAX_BYTES is '" + std::string(wrong) +
-                                             "'; it must be a whole number, at least 10.");
+        CHECK(refused(name, wrong, 10) == "a number of bytes, such as 512MB, at least 10.");
     }
-    ::unsetenv(name);
+    CHECK(refused("LODE_COMPILE_TIMEOUT", "2d", 0, 500) ==
+          "a time, such as 10s, or a number of milliseconds, from 0 to 500.");
+    CHECK(refused("LODE_EMULATOR_SEED", "2s", 0) == "a whole number.");
+
+    const auto read = [](const char* variable, const char* value) {
+        ::setenv(variable, value, 1);
+        const auto number = lode::environment_number(variable, 0);
+        ::unsetenv(variable);
+        return number.value();
+    };
+    CHECK(read(name, "1GB") == std::uint64_t{1} << 30);
+    CHECK(read("LODE_COMPILE_MEMORY", "4KiB") == 4096);
+    CHECK(read("LODE_COMPILE_TIMEOUT", "2min") == 120'000);
+    CHECK(read("LODE_EMULATOR_SEED", "2k") == 2000);
 }
 
 TEST_CASE("environment: every variable with a closed set of values is read through the parser") {

@@ -1,10 +1,10 @@
-#include "tools/lode/quantity.hpp"
+#include "base/quantity.hpp"
 
 #include <utility>
 
 #include <doctest/doctest.h>
 
-using namespace lode::tool;
+using namespace lode;
 
 TEST_CASE("quantity: counts have decimal units, and binary ones with an i") {
     const std::pair<const char*, std::uint64_t> good[] = {{"0", 0},
@@ -37,4 +37,14 @@ TEST_CASE("quantity: sizes have binary units in every spelling") {
         CHECK_MESSAGE(parse_bytes(text) == tl::unexpected(QuantityFault::malformed), text);
     CHECK(parse_bytes("99999999999999999999") == tl::unexpected(QuantityFault::too_large));
     CHECK(parse_bytes("16777216T") == tl::unexpected(QuantityFault::too_large));
+}
+
+TEST_CASE("quantity: times are milliseconds without a unit") {
+    for (const char* text : {"120000", "120000ms", "120 s", "120s", "2min"})
+        CHECK_MESSAGE(parse_milliseconds(text) == 120'000U, text);
+    CHECK(parse_milliseconds("1h") == 3'600'000U);
+    for (const char* text : {"", "s", "-1s", "1.5s", "1m", "1S", "1 ", "1  s", "1us"})
+        CHECK_MESSAGE(parse_milliseconds(text) == tl::unexpected(QuantityFault::malformed), text);
+    CHECK(parse_milliseconds("18446744073709551616") == tl::unexpected(QuantityFault::too_large));
+    CHECK(parse_milliseconds("18446744073709551615s") == tl::unexpected(QuantityFault::too_large));
 }

@@ -1,15 +1,14 @@
-#include "tools/lode/quantity.hpp"
+#include "base/quantity.hpp"
 
 #include "base/lower_case.hpp"
 
 #include <charconv>
 #include <limits>
 #include <string>
+#include <utility>
 
-namespace lode::tool {
+namespace LODE_NAMESPACE {
 namespace {
-
-using Quantity = tl::expected<std::uint64_t, QuantityFault>;
 
 /// A number and the unit after it.
 struct Split {
@@ -28,16 +27,20 @@ Split split(std::string_view text) {
     return {number, unit};
 }
 
+Quantity times(Quantity number, std::uint64_t factor) {
+    if (!number) return number;
+    if (*number > std::numeric_limits<std::uint64_t>::max() / factor)
+        return tl::unexpected(QuantityFault::too_large);
+    return *number * factor;
+}
+
 /// `number` times the power of `base` that `letter` stands for; malformed for other letters.
 Quantity scaled(Quantity number, char letter, std::uint64_t base) {
     constexpr std::string_view letters = "kmgt";
     const auto power = letters.find(letter);
     if (power == std::string_view::npos) return tl::unexpected(QuantityFault::malformed);
-    for (std::size_t i = 0; number && i <= power; ++i) {
-        if (*number > std::numeric_limits<std::uint64_t>::max() / base)
-            return tl::unexpected(QuantityFault::too_large);
-        *number *= base;
-    }
+    for (std::size_t i = 0; i <= power; ++i)
+        number = times(number, base);
     return number;
 }
 
@@ -67,4 +70,14 @@ Quantity parse_bytes(std::string_view text) {
     return scaled(number, unit[0], binary);
 }
 
-}  // namespace lode::tool
+Quantity parse_milliseconds(std::string_view text) {
+    constexpr std::pair<std::string_view, std::uint64_t> units[] = {
+        {"", 1}, {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}};
+    auto [number, unit] = split(text);
+    if (unit.size() > 1 && unit.starts_with(' ')) unit.remove_prefix(1);
+    for (const auto& [name, factor] : units)
+        if (unit == name) return times(number, factor);
+    return tl::unexpected(QuantityFault::malformed);
+}
+
+}  // namespace LODE_NAMESPACE
