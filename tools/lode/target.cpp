@@ -25,39 +25,40 @@ Error no_device(std::string_view without, const Error& error) {
                         without, error.message)};
 }
 
-/// The first visible device, or the software device.
-Result<Device> visible_device() {
-    const auto open = []() -> Result<Device> {
-        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::take_software_device_silently));
-        LODE_TRY_ASSIGN(auto device, runtime.device());
+/// A driver with a device: without a visible one that of the software device, and a warning says
+/// so. `reason` is why a device is needed.
+Result<Runtime> open_devices(std::string_view reason) {
+    const auto open = [&]() -> Result<Runtime> {
+        LODE_TRY_ASSIGN(auto runtime, open_runtime(NoDevice::take_software_device_silently));
+        LODE_TRY_ASSIGN(const auto device, runtime.device());
         if (runtime.driver().is_emulator() && !environment("LODE_DRIVER")) {
             LODE_TRY_ASSIGN(const auto target, device.target());
             warning_log().write(LogLevel::warning,
-                                fmt::format("No --arch is given and no device is visible; the "
-                                            "target is {}, that of lode's software device.",
-                                            target.arch.to_string()));
+                                fmt::format("{} and no device is visible; the target is {}, that "
+                                            "of lode's software device.",
+                                            reason, target.arch.to_string()));
         }
-        return device;
+        return runtime;
     };
-    return open().map_error(
-        [](const Error& error) { return no_device("No --arch is given", error); });
+    return open().map_error([&](const Error& error) { return no_device(reason, error); });
 }
 
-/// The architecture of each visible device.
+/// The first visible device, or the software device.
+Result<Device> visible_device() {
+    LODE_TRY_ASSIGN(const auto runtime, open_devices("No --arch is given"));
+    return runtime.device();
+}
+
+/// The architecture of each visible device, or of the software device.
 Result<std::vector<Arch>> native_archs() {
-    const auto open = []() -> Result<std::vector<Arch>> {
-        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));
-        LODE_TRY(runtime.device());  // Says why there is none.
-        LODE_TRY_ASSIGN(const auto devices, runtime.devices());
-        std::vector<Arch> archs;
-        for (const auto& device : devices) {
-            LODE_TRY_ASSIGN(const auto target, device.target());
-            archs.push_back(target.arch);
-        }
-        return archs;
-    };
-    return open().map_error(
-        [](const Error& error) { return no_device("--arch is 'native'", error); });
+    LODE_TRY_ASSIGN(const auto runtime, open_devices("--arch is 'native'"));
+    LODE_TRY_ASSIGN(const auto devices, runtime.devices());
+    std::vector<Arch> archs;
+    for (const auto& device : devices) {
+        LODE_TRY_ASSIGN(const auto target, device.target());
+        archs.push_back(target.arch);
+    }
+    return archs;
 }
 
 }  // namespace
