@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the voice of the pages for users: check_voice.py ROOT [--words]
+"""Checks the voice of the pages for users and contributors: check_voice.py ROOT [--words]
 
 A page keeps to its number of words, no sentence has more than 30, and none opens or speaks as the
 lists below forbid. docs/glossary.md is a table `| term | meaning | not |`: the words of its last
@@ -16,7 +16,9 @@ GLOSSARY = "docs/glossary.md"
 # The most words of each page, tables included. Two screens have about 900.
 BUDGETS = {
     "CHANGELOG.md": 1520,
+    "CONTRIBUTING.md": 750,
     "README.md": 500,
+    "SECURITY.md": 250,
     "docs/c-api.md": 450,
     "docs/cache.md": 900,
     "docs/cached.md": 500,
@@ -43,6 +45,8 @@ BUDGETS = {
     "docs/software-device.md": 800,
     "docs/start.md": 700,
     "docs/troubleshooting.md": 450,
+    "samples/README.md": 900,
+    "scripts/python/description.md": 250,
 }
 
 # How no sentence begins, and why.
@@ -160,7 +164,9 @@ def check(texts):
 
 
 def main():
-    texts = pages(Path(sys.argv[1]))
+    root = Path(sys.argv[1])
+    others = ("CONTRIBUTING.md", "SECURITY.md", "samples/README.md", "scripts/python/description.md")
+    texts = pages(root) | {name: (root / name).read_text(encoding="utf-8") for name in others}
     if "--words" in sys.argv[2:]:
         for page, text in texts.items():
             print(f"{len(words(prose(text))):6} of {BUDGETS.get(page, 0):6}  {page}")

@@ -127,13 +127,15 @@ TEST_CASE("docs: nvcc-flags.md lists every flag of the table, and no other") {
                       (*found)[1].str());
 }
 
-TEST_CASE("docs: the C++ of every document is compiled") {
+TEST_CASE("docs: the C++ and C of every document is compiled") {
     // LODE_DOCUMENTS lists the documents that CMakeLists.txt gives to lode_add_document().
     const std::string compiled = LODE_DOCUMENTS;
     for (const auto& document : documents()) {
         const auto name = std::filesystem::relative(document, root).string();
         CAPTURE(name);
-        if (contains(lode::read_text(document).value(), "\n```cpp\n"))
+        const auto text = lode::read_text(document).value();
+        const bool has_c = !name.starts_with("docs/dev/") && contains(text, "\n```c\n");
+        if (has_c || contains(text, "\n```cpp\n"))
             CHECK(contains("," + compiled + ",", "," + name + ","));
     }
 }

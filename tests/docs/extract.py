@@ -10,11 +10,14 @@ A hidden comment right before a block changes how the block is used:
     <!-- compiled only -->      the block is compiled as a template that is never instantiated
     <!-- not compiled: WHY -->  the block is ignored
 
-A hidden comment can also hold code: what a section needs but doesn't show, and its checks:
+A hidden comment can also hold code: what a section needs but doesn't show, and its checks. It
+includes nothing, since a reader who copies the section would miss it:
 
     <!-- cpp
     check(sum == 3);
     -->
+
+If PROGRAM ends with .c, it is the C block of the document, which has a main().
 
 Marks around what a command writes are left alone: <!-- begin: COMMAND --> and <!-- end: COMMAND -->
 So are those of check_commands.py.
@@ -93,7 +96,9 @@ class Document:
                 self.end_section()
                 self.section = found["heading"].replace('"', "'").replace("`", "")
             elif found["hidden"] is not None:
-                at, code = found.start("hidden"), self.without_includes(found["hidden"])
+                at, code = found.start("hidden"), found["hidden"]
+                if "#include" in code:
+                    self.fail(at, "a hidden #include; show it")
                 self.parts.append(self.located(at, code))
             elif mark.startswith("file: "):
                 file = self.folder / mark.removeprefix("file: ")
@@ -125,6 +130,13 @@ class Document:
 def main():
     program, folder, *documents = (Path(argument) for argument in sys.argv[1:])
     folder.mkdir(parents=True, exist_ok=True)
+    if program.suffix == ".c":
+        (document,) = documents
+        (block,) = re.finditer(r"^```c\n(.*?)^```$", document.read_text(encoding="utf-8"),
+                               re.MULTILINE | re.DOTALL)
+        line = block.string.count("\n", 0, block.start(1)) + 1
+        program.write_text(f'#line {line} "{document}"\n{block[1]}', encoding="utf-8")
+        return
     made = None
     for document in documents:
         made = Document(document, folder, made)

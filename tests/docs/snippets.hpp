@@ -4,9 +4,11 @@
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
