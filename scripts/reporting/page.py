@@ -1,8 +1,11 @@
 """The page: one HTML file without scripts and without anything from elsewhere."""
+import re
 from html import escape
 
 from . import figures, plots, svg
 from .svg import number
+
+PICTURES = ("launches", "compilation-beside-raw-nvrtc", "the-cache", "families", "products")
 
 # Colours that people with colour blindness tell apart, on white and on black.
 LIGHT = ("#0b5fa5", "#c2500a", "#0a7a55", "#a3306f", "#5b50b8", "#8a6500", "#0f7f8c", "#4d4d4d")
@@ -13,42 +16,46 @@ def colours(values):
     return "".join(f"--s{index}:{value};" for index, value in enumerate(values))
 
 
-STYLE = f""":root{{color-scheme:light dark;--ink:#1b1b1b;--soft:#5a5a5a;--paper:#fff;--card:#f6f6f4;
+# Of the page, and of a plot in a file of its own.
+COLOURS = f""":root{{color-scheme:light dark;--ink:#1b1b1b;--soft:#5a5a5a;--paper:#fff;--card:#f6f6f4;
 --line:#d9d9d6;--bad:#a3140f;--good:#0a6b43;{colours(LIGHT)}}}
 @media (prefers-color-scheme:dark){{:root{{--ink:#ececec;--soft:#b0b0b0;--paper:#151515;--card:#1f1f1f;
 --line:#3b3b3b;--bad:#ff8f88;--good:#6fd8a8;{colours(DARK)}}}}}
-*{{box-sizing:border-box}}
-body{{margin:0 auto;padding:1rem;max-width:76rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,sans-serif}}
-h1{{font-size:1.6rem;line-height:1.25;margin:.5rem 0}}h2{{font-size:1.2rem;margin:0 0 .25rem}}
-p{{max-width:46rem;margin:.25rem 0 .75rem}}a{{color:var(--s0)}}nav a{{margin-right:.9rem}}
-section{{border-top:1px solid var(--line);padding:1.25rem 0}}
-.pair{{display:grid;grid-template-columns:minmax(0,35rem) minmax(0,1fr);gap:1.5rem;align-items:start}}
-.wide{{overflow:auto;max-height:27rem;border:1px solid var(--line);border-radius:4px}}
-figure{{margin:0}}figcaption{{margin-top:.25rem}}
-table{{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums;width:100%}}
-caption{{text-align:left;padding:.35rem .5rem;color:var(--soft)}}
-th,td{{padding:.25rem .5rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}}
-th:first-child,td:first-child,.text td,.text th{{text-align:left}}
-td,tbody th{{white-space:nowrap}}.text td,.text tbody th{{white-space:normal}}thead th{{position:sticky;top:0;background:var(--card)}}
-.plot{{width:100%;height:auto;background:var(--card);border-radius:4px}}
-.plot text{{fill:var(--ink);font:13px system-ui,sans-serif}}.plot .note,.plot .tick{{fill:var(--soft)}}
-.plot .note{{font-size:12px}}
-.grid{{stroke:var(--line)}}.axis{{stroke:var(--soft)}}
-.reference,.roof{{stroke:var(--soft);stroke-width:1.5;fill:none}}.reference{{stroke-dasharray:5 4}}
-.line{{fill:none;stroke-width:2}}.whisker{{stroke-width:1}}
-.mark{{stroke:var(--card);stroke-width:1}}
-.key{{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.85rem;list-style:none;padding:0;margin:.3rem 0}}
-.key svg{{width:14px;height:14px;vertical-align:-2px;margin-right:.3rem}}
-.missed,.worse{{color:var(--bad)}}.met,.better{{color:var(--good)}}
-details{{margin:.3rem 0}}summary{{cursor:pointer}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}}dt{{color:var(--soft)}}
-dd{{margin:0;overflow-wrap:anywhere}}
-@media (max-width:56rem){{.pair{{grid-template-columns:minmax(0,1fr)}}dl{{grid-template-columns:1fr}}
-dd{{margin-bottom:.3rem}}}}
-@media (max-width:34rem){{.plot text{{font-size:17px}}.plot .note{{font-size:16px}}}}
-""" + "".join(f".mark.s{i},.bar.s{i}{{fill:var(--s{i})}}.line.s{i},.whisker.s{i}{{stroke:var(--s{i})}}"
-              for i in range(svg.SERIES))
+"""
+MARKS = """.plot text{fill:var(--ink);font:13px system-ui,sans-serif}.plot .note,.plot .tick{fill:var(--soft)}
+.plot .note{font-size:12px}
+.grid{stroke:var(--line)}.axis{stroke:var(--soft)}
+.reference,.roof{stroke:var(--soft);stroke-width:1.5;fill:none}.reference{stroke-dasharray:5 4}
+.line{fill:none;stroke-width:2}.whisker{stroke-width:1}
+.mark{stroke:var(--card);stroke-width:1}
+"""
+SERIES = "".join(f".mark.s{i},.bar.s{i}{{fill:var(--s{i})}}"
+                 f".line.s{i},.whisker.s{i}{{stroke:var(--s{i})}}" for i in range(svg.SERIES))
+STYLE = COLOURS + """*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:76rem;background:var(--paper);color:var(--ink);
+font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.2rem;margin:0 0 .25rem}
+p{max-width:46rem;margin:.25rem 0 .75rem}a{color:var(--s0)}nav a{margin-right:.9rem}
+section{border-top:1px solid var(--line);padding:1.25rem 0}
+.pair{display:grid;grid-template-columns:minmax(0,35rem) minmax(0,1fr);gap:1.5rem;align-items:start}
+.wide{overflow:auto;max-height:27rem;border:1px solid var(--line);border-radius:4px}
+figure{margin:0}figcaption{margin-top:.25rem}
+table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums;width:100%}
+caption{text-align:left;padding:.35rem .5rem;color:var(--soft)}
+th,td{padding:.25rem .5rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
+th:first-child,td:first-child,.text td,.text th{text-align:left}
+td,tbody th{white-space:nowrap}.text td,.text tbody th{white-space:normal}thead th{position:sticky;top:0;background:var(--card)}
+.plot{width:100%;height:auto;background:var(--card);border-radius:4px}
+""" + MARKS + """.key{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.85rem;list-style:none;padding:0;margin:.3rem 0}
+.key svg{width:14px;height:14px;vertical-align:-2px;margin-right:.3rem}
+.missed,.worse{color:var(--bad)}.met,.better{color:var(--good)}
+details{margin:.3rem 0}summary{cursor:pointer}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:var(--soft)}
+dd{margin:0;overflow-wrap:anywhere}
+@media (max-width:56rem){.pair{grid-template-columns:minmax(0,1fr)}dl{grid-template-columns:1fr}
+dd{margin-bottom:.3rem}}
+@media (max-width:34rem){.plot text{font-size:17px}.plot .note{font-size:16px}}
+""" + SERIES
 
 
 def table(caption, columns, rows, text=False):
@@ -81,6 +88,31 @@ def plot_section(one):
 <figcaption>{legend(one['legend'])}</figcaption></figure>
 {table(one['title'], one['columns'], one['rows'])}</div>
 </section>"""
+
+
+def pictures(run):
+    """The plots of docs/performance.md, by their sections' names."""
+    return {one["id"]: picture(one) for one in plots.sections(run) if one["id"] in PICTURES}
+
+
+def picture(one):
+    """A section's plot as a file, with its title above and the names of its series below."""
+    height = int(re.search(r'viewBox="0 0 \d+ (\d+)"', one["svg"])[1])
+    row, above = 20, 30
+    columns = 3 if max(map(len, one["legend"]), default=0) <= 20 else 2
+    marks = []
+    for index, name in enumerate(one["legend"]):
+        x = 18 + index % columns * (svg.WIDTH - 18) // columns
+        y = height + index // columns * row + 12
+        marks.append(svg.marker(svg.shape_of(index), x, y - 4, name, index)
+                     + f'<text class="note" x="{x + 10}" y="{y}">{escape(name)}</text>')
+    full = above + height + -(-len(one["legend"]) // columns) * row
+    plot = one["svg"].replace('<svg class="plot"', f'<svg y="{above}" height="{height}"', 1)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" width="{svg.WIDTH}" '
+            f'height="{full}" viewBox="0 0 {svg.WIDTH} {full}">\n<style>{COLOURS}{MARKS}{SERIES}'
+            f'</style>\n<rect width="100%" height="100%" fill="var(--card)"/>\n'
+            f'<text class="name" x="12" y="22">{escape(one["title"])}</text>\n{plot}\n'
+            f'<g transform="translate(0 {above})">{"".join(marks)}</g>\n</svg>\n')
 
 
 def short(commits):

@@ -273,6 +273,13 @@ class Committed(unittest.TestCase):
         for svg_text in svgs_of(text):
             self.assertTrue([e for e in svg_text.iter()
                              if re.match(r"(mark|bar) s\d", e.get("class", ""))])
+        pictures = page.pictures(run)
+        self.assertEqual(sorted(pictures), sorted(page.PICTURES))
+        shown = (ROOT / "docs/performance.md").read_text()
+        for name, picture in pictures.items():
+            self.assertEqual(picture, (COMMITTED / f"{name}.svg").read_text(), name)
+            self.assertIn(f"](report/{name}.svg)", shown)
+            xml.fromstring(picture)
         for name in ("docs/dev/measurements.md", "bench/experiments/README.md"):
             text = (ROOT / name).read_text()
             self.assertIn("<!-- figures: ", text)
