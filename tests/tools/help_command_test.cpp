@@ -65,6 +65,8 @@ TEST_CASE("help: the commands have headings, and the first screen says where to 
         CHECK_CONTAINS(help, title);
     CHECK(all_commands().size() == 27);
     CHECK_CONTAINS(help_of({"cache", "gc"}), "Options of lode cache:\n  --folder DIR ");
+    for (const Words& words : {Words{"help", "cache", "gc"}, {"--json", "help", "cache", "gc"}})
+        CHECK(lode::test::lode(words).out == help_of({"cache", "gc"}));
     CHECK_CONTAINS(help_of({"compile"}), "\nCompilation:\n  -D, --define NAME[=VALUE]...");
 }
 

@@ -48,6 +48,7 @@ TEST_CASE("mistakes: words that no command knows") {
               2,
               "`lode run` has no command 'compile'; `lode help` takes one command."},
              {{"help", "cache", "stats", "x"}, 2, "`lode cache stats` has no command 'x'"},
+             {{"help", "nosuch", "run"}, 2, "There is no command 'nosuch'."},
              {{"completion"}, 2, "SHELL is required."},
              {{"completion", "fishh"}, 2, "but for bash, zsh and fish. Did you mean 'fish'?"},
              {{"info", "--al"}, 2, "`lode info` has no option '--al'. Did you mean '--all'?"},

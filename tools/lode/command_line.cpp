@@ -236,22 +236,27 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
     const auto is_common = [](const std::string& word) {
         return word == json_option || word.starts_with("--json=") || word.starts_with("--color=");
     };
-    const auto command = std::ranges::find_if_not(words, is_common);
-    if (command != words.begin() && command != words.end() &&
-        std::ranges::count(command_names(app), *command) > 0)
-        std::rotate(words.begin(), command, command + 1);
+    const auto put_command_first = [&] {
+        const auto command = std::ranges::find_if_not(words, is_common);
+        if (command != words.begin() && command != words.end() &&
+            (*command == "help" || std::ranges::count(command_names(app), *command) > 0))
+            std::rotate(words.begin(), command, command + 1);
+    };
+    put_command_first();
     if (!words.empty() && words.front() == "help") {
         words.erase(words.begin());
+        put_command_first();
         if (!words.empty() && words.front() == "--man") {
             words.front() = "man";
             return words;
         }
         // Without --help, a word that is no command is an error.
         const CLI::App* inner = &app;
-        for (const auto& word : words) {
-            if (inner == nullptr || word.starts_with('-')) continue;
-            if (command_names(*inner).empty()) return {"help", full_name(*inner), word};
-            inner = command_of(*inner, word);
+        for (std::size_t i = 0; i < words.size() && inner != nullptr; ++i) {
+            if (words[i].starts_with('-')) continue;
+            if (command_names(*inner).empty()) return {"help", full_name(*inner), words[i]};
+            inner = command_of(*inner, words[i]);
+            if (inner == nullptr) words.resize(i + 1);
         }
         if (inner != nullptr) words.emplace_back("--help");
     }
