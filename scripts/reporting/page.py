@@ -16,7 +16,7 @@ def colours(values):
     return "".join(f"--s{index}:{value};" for index, value in enumerate(values))
 
 
-# Of the page, and of a plot in a file of its own.
+# The page and a plot in a file of its own have these.
 COLOURS = f""":root{{color-scheme:light dark;--ink:#1b1b1b;--soft:#5a5a5a;--paper:#fff;--card:#f6f6f4;
 --line:#d9d9d6;--bad:#a3140f;--good:#0a6b43;{colours(LIGHT)}}}
 @media (prefers-color-scheme:dark){{:root{{--ink:#ececec;--soft:#b0b0b0;--paper:#151515;--card:#1f1f1f;
