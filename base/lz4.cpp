@@ -1,5 +1,7 @@
 #include "base/lz4.hpp"
 
+#include <algorithm>
+
 namespace LODE_NAMESPACE {
 namespace {
 
@@ -55,25 +57,35 @@ private:
 // and a match to copy from the output; the last sequence has no match.
 std::optional<std::vector<std::byte>> decompress_lz4(std::span<const std::byte> block,
                                                      std::size_t plain_bytes) {
-    std::vector<std::byte> plain;
+    constexpr std::size_t most_of_a_byte = 255;  // A byte of a block makes at most so many.
+    if (plain_bytes / most_of_a_byte > block.size()) return std::nullopt;
+    std::vector<std::byte> plain(plain_bytes);
+    std::size_t done = 0;
+    const auto copy = [&](const std::byte* from, std::size_t count) {
+        std::copy_n(from, count, plain.data() + done);
+        done += count;
+    };
     BlockReader reader(block);
     while (reader.ok && !reader.at_end()) {
         const std::size_t token = reader.byte();
         const auto literals = reader.bytes(reader.length(token >> 4));
-        if (literals.size() > plain_bytes - plain.size()) return std::nullopt;
-        plain.insert(plain.end(), literals.begin(), literals.end());
+        if (literals.size() > plain_bytes - done) return std::nullopt;
+        copy(literals.data(), literals.size());
         if (reader.at_end()) break;
         const std::size_t low = reader.byte();
         const std::size_t distance = low | reader.byte() << 8;
-        const std::size_t count = reader.length(token & longest_short_length) + shortest_match;
-        const bool is_valid = reader.ok && distance != 0 && distance <= plain.size() &&
-                              count <= plain_bytes - plain.size();
+        std::size_t count = reader.length(token & longest_short_length) + shortest_match;
+        const bool is_valid =
+            reader.ok && distance != 0 && distance <= done && count <= plain_bytes - done;
         if (!is_valid) return std::nullopt;
         // Source and target may overlap: a match repeats what it has just copied.
-        for (std::size_t i = 0; i < count; ++i)
-            plain.push_back(plain[plain.size() - distance]);
+        for (const std::byte* const from = plain.data() + done - distance; count != 0;) {
+            const auto part = std::min<std::size_t>(count, plain.data() + done - from);
+            copy(from, part);
+            count -= part;
+        }
     }
-    if (!reader.ok || plain.size() != plain_bytes) return std::nullopt;
+    if (!reader.ok || done != plain_bytes) return std::nullopt;
     return plain;
 }
 

@@ -5,6 +5,7 @@
 #include <lode/base/fatbin.hpp>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -171,6 +172,7 @@ TEST_CASE("fatbin: an LZ4 block must give exactly the size that was asked for") 
     CHECK(std::memcmp(plain->data(), "ababababc", 9) == 0);
     CHECK_FALSE(decompress_lz4(good, 8));
     CHECK_FALSE(decompress_lz4(good, 10));
+    CHECK_FALSE(decompress_lz4(good, std::numeric_limits<std::size_t>::max() / 2));
     CHECK_FALSE(decompress_lz4(block({0x22, 'a', 'b', 3, 0, 0x10, 'c'}), 9));  // Too far back.
     CHECK_FALSE(decompress_lz4(block({0x22, 'a', 'b', 0, 0, 0x10, 'c'}), 9));
     CHECK_FALSE(decompress_lz4(block({0xf0, 255, 255}), 600));
