@@ -55,15 +55,15 @@ bool take_severity(std::string_view& text, Diagnostic& diagnostic) {
 
 /// "saxpy.cu(3): error: text"; the file name may contain parentheses.
 std::optional<Diagnostic> read_front_end(std::string_view line) {
-    constexpr std::string_view behind_number = "): ";
-    for (auto close = line.find(behind_number); close != std::string_view::npos;
-         close = line.find(behind_number, close + 1)) {
+    constexpr std::string_view after_number = "): ";
+    for (auto close = line.find(after_number); close != std::string_view::npos;
+         close = line.find(after_number, close + 1)) {
         const auto open = line.rfind('(', close);
         if (open == std::string_view::npos) continue;
         auto number = line.substr(open + 1, close - open - 1);
         const auto line_number = take_number<int>(number);
         if (!line_number || !number.empty()) continue;
-        auto rest = line.substr(close + behind_number.size());
+        auto rest = line.substr(close + after_number.size());
         Diagnostic diagnostic;
         if (!take_severity(rest, diagnostic)) continue;
         diagnostic.file = line.substr(0, open);

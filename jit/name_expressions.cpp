@@ -66,11 +66,11 @@ std::string_view declared_name(std::string_view text) {
 /// The end of a comment, string or character literal that begins at `at`; `at` if none does.
 std::size_t skip_opaque(std::string_view code, std::size_t at) {
     const auto rest = code.substr(at);
-    const auto behind = [&](std::size_t found, std::size_t size) {
+    const auto end_after = [&](std::size_t found, std::size_t size) {
         return found == std::string_view::npos ? code.size() : at + found + size;
     };
-    if (rest.starts_with("//")) return behind(rest.find('\n'), 1);
-    if (rest.starts_with("/*")) return behind(rest.find("*/", 2), 2);
+    if (rest.starts_with("//")) return end_after(rest.find('\n'), 1);
+    if (rest.starts_with("/*")) return end_after(rest.find("*/", 2), 2);
     if (rest.empty() || (rest[0] != '"' && rest[0] != '\'')) return at;
     std::size_t end = 1;
     while (end < rest.size() && rest[end] != rest[0] && rest[end] != '\n')

@@ -13,16 +13,16 @@ from pathlib import Path
 FOLDERS = ("base", "bench", "c", "cmake", "emulator", "include", "jit", "kernels_src", "runtime",
            "samples", "scripts", "tests", "tools")
 SKIPPED = ("tests/docs/check_comments_test.py", "tests/fuzz/corpus/")
-SLASHES = {".c", ".cpp", ".cu", ".cuh", ".def", ".h", ".hpp"}
+SLASHES = {".c", ".cpp", ".cu", ".cuh", ".def", ".h", ".hpp", ".map"}
 HASHES = {".cmake", ".py", ".txt"}
 # The text after the marker, at the start of a line or after code; "//@ bug: …" is a comment, too.
-COMMENT = {"//": re.compile(r"(?:^|\s)//(?:[/!]?<?|@ \w+:) ?(.*)"),
+COMMENT = {"//": re.compile(r"(?:^|\s)(?://(?:[/!]?<?|@ \w+:)|/\*+) ?(.*)"),
            "#": re.compile(r"(?:^|\s)# ?(.*)")}
 RULES = (
     (re.compile(r"(?:^|[.:;] )Of "), 'begins with "Of" instead of its subject'),
     (re.compile(r"(?:^|[.:;] )Who (?![^.]*\?)|\bwhoever\b", re.IGNORECASE),
      'says "who" or "whoever" instead of naming it'),
-    (re.compile(r"\bbehind\b(?!`)"), 'says "behind" for "after", "past" or "of"'),
+    (re.compile(r"\bbehind\b(?!`)", re.IGNORECASE), 'says "behind" for "after", "past" or "of"'),
     (re.compile(r"\bfor want of\b", re.IGNORECASE), 'says "for want of" for "without"'),
     (re.compile(r"\bkin\b"), 'says "kin"'),
 )
@@ -43,9 +43,10 @@ def violations(text, marker):
 
 def marker_of(path):
     """How a file's comments begin; None for a file without comments."""
-    if path.suffix in SLASHES:
+    suffix = Path(path.stem).suffix if path.suffix == ".in" else path.suffix
+    if suffix in SLASHES:
         return "//"
-    if path.suffix in HASHES:
+    if suffix in HASHES:
         return "#"
     if path.suffix:
         return None

@@ -12,6 +12,8 @@ BROKEN = (
     ("//", "// Who is ordered after it is known."),
     ("//", "/// Waits for whoever holds it."),
     ("//", "// The word behind the array."),
+    ("//", "/// It is over. Behind"),
+    ("//", "/* Of the objects, those that are visible."),
     ("//", "// It is refused, for want of room."),
     ("//", "// Copies and their kin."),
     ("#", "# Of the modules, the first."),

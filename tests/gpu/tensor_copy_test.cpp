@@ -156,7 +156,7 @@ TEST_CASE("tensor copies: tiles of one to five dimensions, with every swizzle") 
     }
 }
 
-TEST_CASE("tensor copies: stores leave out what lies behind the tensor") {
+TEST_CASE("tensor copies: stores leave out what lies outside the tensor") {
     LODE_NEEDS_TENSOR_COPIES(device);
     Bench bench(device);
     std::mt19937 random(2);

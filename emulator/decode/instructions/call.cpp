@@ -119,8 +119,8 @@ struct Callee {
     }
 };
 
-/// `behind` is the operand after the arguments: the table of an indirect call.
-Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& behind) {
+/// `table` is the operand after the arguments, for an indirect call.
+Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& table) {
     const ModuleParts& module = *b.build().module;
     Callee made;
     made.is_direct = target.kind == OperandKind::symbol;
@@ -131,7 +131,7 @@ Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& beh
         made.formal = &module.ast.functions[found->second];
         return made;
     }
-    made.table = &b.function().tables[behind.index];
+    made.table = &b.function().tables[table.index];
     if (made.table->kind == ptx::Table::Kind::functions)
         made.formal = &module.ast.functions[module.functions.at(made.table->functions.front())];
     return made;

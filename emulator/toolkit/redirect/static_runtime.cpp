@@ -137,19 +137,19 @@ bool find_by_names(const ElfFile& file, const SymbolTable& table, StaticRuntime&
     }
     if (middle == 0) return false;
     std::uint64_t before = 0;
-    std::uint64_t behind = ~std::uint64_t{0};
+    std::uint64_t after = ~std::uint64_t{0};
     for (const Elf64_Sym& symbol : table) {
         const char* name = table.name(symbol);
         if (!is_function(symbol) || is_public_name(name) || is_private_name(name)) continue;
         if (symbol.st_value < middle && symbol.st_value > before) before = symbol.st_value;
-        if (symbol.st_value > middle && symbol.st_value < behind) behind = symbol.st_value;
+        if (symbol.st_value > middle && symbol.st_value < after) after = symbol.st_value;
     }
     constexpr std::size_t enough = 500;  // CUDA 12.9 has 1270.
     std::size_t count = 0;
     found.start = ~std::uint64_t{0};
     for (const Elf64_Sym& symbol : table) {
         if (!is_function(symbol) || !is_private_name(table.name(symbol))) continue;
-        if (symbol.st_value < before || symbol.st_value >= behind) continue;
+        if (symbol.st_value < before || symbol.st_value >= after) continue;
         ++count;
         if (symbol.st_value < found.start) found.start = symbol.st_value;
         if (symbol.st_value + symbol.st_size > found.end)

@@ -9,7 +9,7 @@ namespace lode::emulator::exec::testing::barriers {
 namespace {
 
 using Kind = BarrierStep::Kind;
-/// By warp: the number of its arrival before which all that it did is known to be over. Behind
+/// By warp: the number of its arrival before which all that it did is known to be over. After
 /// them, by warp: 1 if it had left when a barrier of all was completed.
 using View = std::vector<unsigned>;
 
