@@ -56,15 +56,6 @@ public:
         erase(key);
     }
 
-    [[nodiscard]] std::size_t used_bytes() const {
-        const std::lock_guard guard(mutex_);
-        return used_bytes_;
-    }
-    [[nodiscard]] std::size_t size() const {
-        const std::lock_guard guard(mutex_);
-        return items_.size();
-    }
-
 private:
     struct Item {
         Digest key;
@@ -82,7 +73,7 @@ private:
     }
 
     const std::size_t max_bytes_;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     Items items_;  ///< Most recently used first.
     std::unordered_map<Digest, typename Items::iterator, DigestHash> index_;
     std::size_t used_bytes_ = 0;
