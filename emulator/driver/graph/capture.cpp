@@ -65,10 +65,12 @@ constexpr std::string_view unsafe_in_captures[] = {
     "cuTexObjectDestroy",
 };
 
-/// Calls that no capturing stream takes, whatever the mode.
+/// Calls that no capturing stream takes, whatever the mode. cuStreamAddCallback is another one,
+/// which examines its arguments first.
 constexpr std::string_view refused_by_captures[] = {
-    "cuMemPrefetchAsync", "cuMemcpy3DPeerAsync", "cuMemcpyPeerAsync", "cuStreamGetDevice",
-    "cuStreamGetFlags",   "cuStreamGetId",       "cuStreamQuery",     "cuStreamAttachMemAsync",
+    "cuGraphLaunch",     "cuGraphUpload",          "cuMemPrefetchAsync",  "cuMemcpy3DPeerAsync",
+    "cuMemcpyPeerAsync", "cuStreamGetDevice",      "cuStreamGetFlags",    "cuStreamGetId",
+    "cuStreamQuery",     "cuStreamAttachMemAsync", "cuStreamSynchronize",
 };
 
 /// Locks every graph and capture.

@@ -98,7 +98,7 @@ CUresult launch_graph(const char* symbol, CUgraphExec handle, CUstream stream,
     const CUresult launched = enter_exec(symbol, handle, [&](GraphExec& exec) -> CUresult {
         if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
             return state;
-        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
+        if (const CUresult state = allowed_on(use, symbol); state != CUDA_SUCCESS) return state;
         return only_upload ? CUDA_SUCCESS : exec.launch(use);
     });
     if (launched != CUDA_SUCCESS || only_upload) return launched;

@@ -135,7 +135,8 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
         StreamUse use;
         if (const CUresult state = find_stream(hStream, default_stream, use); state != CUDA_SUCCESS)
             return state;
-        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
+        if (const CUresult state = allowed_on(use, "cuStreamSynchronize"); state != CUDA_SUCCESS)
+            return state;
         // The order of the legacy stream includes all earlier work of blocking streams.
         if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
         use.stream->drain();
