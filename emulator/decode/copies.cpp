@@ -15,21 +15,21 @@ using ptx::Operand;
 using ptx::OperandKind;
 
 /// Whether a load or store accesses memory whose bytes may be unwritten.
-bool accesses_memory(const ptx::Instruction& one, ptx::Action action) {
-    return one.traits.action == action && one.traits.space != ptx::Space::param;
+bool accesses_memory(const ptx::Instruction& one, ptx::Effect effect) {
+    return one.traits.effect == effect && one.traits.space != ptx::Space::param;
 }
 
 bool is_load(const ptx::Instruction& one) {
-    return accesses_memory(one, ptx::Action::load);
+    return accesses_memory(one, ptx::Effect::load);
 }
 
 bool is_store(const ptx::Instruction& one) {
-    return one.count == 2 && accesses_memory(one, ptx::Action::store);
+    return one.count == 2 && accesses_memory(one, ptx::Effect::store);
 }
 
 /// A move of a whole register to another one.
 bool is_copy(const ptx::Function& function, const ptx::Instruction& one) {
-    if (one.traits.action != ptx::Action::move) return false;
+    if (one.traits.effect != ptx::Effect::move) return false;
     const auto operands = function.operands_of(one);
     const auto is_whole = [](const Operand& operand) {
         return operand.kind == OperandKind::reg && operand.selector.empty() && !operand.is_element;
@@ -56,7 +56,7 @@ void follow_copies(const FlowGraph& graph, Worklist::Direction direction, F&& f)
 }
 
 bool is_argument(const ptx::Instruction& one) {
-    return one.traits.action == ptx::Action::store && one.traits.space == ptx::Space::param;
+    return one.traits.effect == ptx::Effect::store && one.traits.space == ptx::Space::param;
 }
 
 /// Registers whose values are only stored, or moved to such registers.

@@ -132,7 +132,7 @@ bool IndexFinder::is_access(const Instruction& one) {
     const ptx::Reading& reading = *one.reading;
     const ptx::Space space = one.traits.space;
     // Not the shared memory of other blocks.
-    return (reading.name() == "ld" || one.traits.action == ptx::Action::store) &&
+    return (reading.name() == "ld" || one.traits.effect == ptx::Effect::store) &&
            (space == ptx::Space::global || space == ptx::Space::shared) &&
            !reading.has("shared::cluster") && !reading.has("b128");
 }

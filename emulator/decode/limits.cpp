@@ -26,7 +26,7 @@ void add_address_taken(const ModuleParts& module, std::vector<u32>& queue) {
 
 bool calls_by_register(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [&](const ptx::Instruction& instruction) {
-        return instruction.traits.action == ptx::Action::call &&
+        return instruction.traits.effect == ptx::Effect::call &&
                function.sources_of(instruction).front().kind == OperandKind::reg;
     });
 }

@@ -134,7 +134,7 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
 std::optional<std::pair<std::string_view, u32>> unresolved_call(const ModuleParts& parts) {
     for (const ptx::Function& function : parts.ast.functions) {
         for (const ptx::Instruction& instruction : function.instructions) {
-            if (instruction.traits.action != ptx::Action::call) continue;
+            if (instruction.traits.effect != ptx::Effect::call) continue;
             for (u32 k = 0; k < instruction.count; ++k) {
                 const ptx::Operand& operand = function.operands[instruction.first + k];
                 if (operand.kind != ptx::OperandKind::symbol) continue;

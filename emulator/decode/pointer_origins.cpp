@@ -97,12 +97,12 @@ private:
         if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
         for (const Operand& other : results.subspan(1))
             put(other, unknown);
-        using enum ptx::Action;
-        const ptx::Action action = instruction.traits.action;
-        if (action == load || action == atomic) return take_load(instruction, operands);
+        using enum ptx::Effect;
+        const ptx::Effect effect = instruction.traits.effect;
+        if (effect == load || effect == atomic) return take_load(instruction, operands);
         const bool whole = type.bytes == 8 && type.kind != ptx::Class::other;
         if (to.kind == OperandKind::list) return put(to, unknown);
-        if ((action == move && whole) || name == "cvta") return put(to, value(operands[1]));
+        if ((effect == move && whole) || name == "cvta") return put(to, value(operands[1]));
         if (name == "add" && whole) return put(to, sum(value(operands[1]), value(operands[2])));
         if (name == "sub" && whole)
             return put(to, difference(value(operands[1]), value(operands[2])));
@@ -121,7 +121,7 @@ private:
         const u32 bytes = one.reading->types[0].bytes;
         const Operand& from = operands[1];
         const bool has_place =
-            one.traits.action == ptx::Action::load && one.traits.space == ptx::Space::param &&
+            one.traits.effect == ptx::Effect::load && one.traits.space == ptx::Space::param &&
             from.kind == OperandKind::variable && frame_.entry_offset(from.index).has_value();
         if (!has_place || bytes != 8) return put(operands.front(), bytes < 8 ? number : unknown);
         auto offset = *frame_.entry_offset(from.index) + static_cast<u32>(from.bits);
@@ -138,27 +138,16 @@ private:
     Worklist worklist_;
 };
 
-bool may_write_global(const ptx::Instruction& one) {
-    const ptx::Reading& reading = *one.reading;
-    const ptx::Space space = one.traits.space;
-    // A copy names the state space that it writes before the one that it reads.
-    if (reading.name() == "cp") return space == ptx::Space::global;
-    constexpr ptx::Word writers[] = {"st", "atom", "red", "multimem", "tensormap", "discard"};
-    const bool writes = std::ranges::find(writers, reading.name()) != std::end(writers) ||
-                        (reading.name() == "wmma" && reading.has("store"));
-    return writes && (space == ptx::Space::none || space == ptx::Space::global);
-}
-
 }  // namespace
 
 std::vector<u32> written_parameters(const ptx::Function& function,
                                     const std::vector<u32>& origins) {
     std::vector<u32> written;
     for (const ptx::Instruction& each : function.instructions) {
-        if (!may_write_global(each)) continue;
-        using enum ptx::Action;
-        const ptx::Action action = each.traits.action;
-        const bool is_plain = action == store || action == atomic || action == reduce;
+        if (!each.traits.writes_global) continue;
+        using enum ptx::Effect;
+        const ptx::Effect effect = each.traits.effect;
+        const bool is_plain = effect == store || effect == atomic || effect == reduce;
         u32 parameter = no_parameter_offset;
         for (const Operand& operand : function.operands_of(each)) {
             if (is_plain && operand.address && operand.kind == OperandKind::reg && !origins.empty())

@@ -17,7 +17,7 @@ bool is_matrix_product(const ptx::Instruction& instruction) {
 }
 
 bool is_move(const ptx::Instruction& instruction) {
-    return instruction.traits.action == ptx::Action::move;
+    return instruction.traits.effect == ptx::Effect::move;
 }
 
 }  // namespace

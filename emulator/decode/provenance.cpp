@@ -18,9 +18,9 @@ u32 variable_of(const KernelBuild& build, const ptx::Variable* variable) {
 
 /// Whether the results of an instruction may be pointers that were kept in memory.
 bool gives_pointers(const ptx::Instruction& one) {
-    using enum ptx::Action;
-    const ptx::Action action = one.traits.action;
-    return action == load || action == call || action == atomic;
+    using enum ptx::Effect;
+    const ptx::Effect effect = one.traits.effect;
+    return effect == load || effect == call || effect == atomic;
 }
 
 /// Whether an instruction has results that may depend on its operands' addresses.

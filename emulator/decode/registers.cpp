@@ -75,9 +75,9 @@ std::vector<u32> find_aliases(Builder& b, std::vector<Slot>& slots) {
         b.begin(instruction);
         const ptx::Traits& traits = instruction.traits;
         const ptx::Type type = instruction.reading->types[0];
-        if (traits.action == ptx::Action::move && bytes == type.bytes) {
+        if (traits.effect == ptx::Effect::move && bytes == type.bytes) {
             slots[to.index] = fixed_source(b, from, bytes);
-        } else if (traits.action == ptx::Action::load && traits.space == ptx::Space::param) {
+        } else if (traits.effect == ptx::Effect::load && traits.space == ptx::Space::param) {
             slots[to.index] = parameter_source(b, from, type, bytes);
         } else if (instruction.reading->name() == "cvta" && traits.space == ptx::Space::global) {
             if (from.kind != OperandKind::reg || bytes != 8 ||

@@ -43,13 +43,13 @@ private:
         }
         if (operands.empty()) return;
         if (traits.is_pure && !compares(operands))
-            return pass_back(at, traits.action == ptx::Action::move);
-        if (traits.action == ptx::Action::load) return;
+            return pass_back(at, traits.effect == ptx::Effect::move);
+        if (traits.effect == ptx::Effect::load) return;
         const bool is_plain = operands.size() == 2;
-        if (traits.action == ptx::Action::store && is_plain && traits.space != ptx::Space::param)
+        if (traits.effect == ptx::Effect::store && is_plain && traits.space != ptx::Space::param)
             return mark(operands[1], stored_use(traits.space));
-        if (traits.action == ptx::Action::reduce && is_plain) return mark(operands[1], use_any);
-        if (traits.action == ptx::Action::atomic)
+        if (traits.effect == ptx::Effect::reduce && is_plain) return mark(operands[1], use_any);
+        if (traits.effect == ptx::Effect::atomic)
             return take_atomic(operands, instruction.reading->has("cas"));
         // setp, branches, calls, votes, and all that is rare.
         for (const Operand& operand : function_.sources_of(instruction))
@@ -96,9 +96,9 @@ private:
 
 bool needs_uses(const ptx::Function& function) {
     return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
-        const ptx::Action action = each.traits.action;
-        return action == ptx::Action::atomic ||
-               (action == ptx::Action::load && each.reading->has("volatile"));
+        const ptx::Effect effect = each.traits.effect;
+        return effect == ptx::Effect::atomic ||
+               (effect == ptx::Effect::load && each.reading->has("volatile"));
     });
 }
 

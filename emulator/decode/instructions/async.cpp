@@ -141,8 +141,7 @@ void mbarrier_wait(Builder& b, Word what, bool shared) {
 // [address], bytes
 void mbarrier_arrive(Builder& b, Word what, bool shared) {
     const bool arrives = what == "arrive" || what == "arrive_drop";
-    const bool has_result = arrives && b.operand_count() > 1 && !b.operand(0).address;
-    const u32 at = has_result ? 1 : 0;
+    const u32 at = b.operand(0).address ? 0 : 1;  // "_" precedes it where there is no result.
     const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
     exec::ArriveFlags flags;
     flags.expect_tx = what == "expect_tx" || b.opcode().take("expect_tx");
@@ -150,7 +149,8 @@ void mbarrier_arrive(Builder& b, Word what, bool shared) {
     flags.nothing = !arrives;
     flags.drop = what == "arrive_drop";
     const Slot value = b.operand_count() > at + 1 ? b.source(b.operand(at + 1), 'w') : no_slot;
-    const bool wanted = has_result && b.operand(0).kind != OperandKind::sink;
+    const bool wanted =
+        b.instruction().traits.results != 0 && b.operand(0).kind != OperandKind::sink;
     const Destination to = wanted ? b.destination(b.operand(0), 'd') : Destination{};
     if (b.refused()) return;
     emit_mbarrier(b, Operation::mbarrier_arrive, to.slot, address, value).flags = flags;

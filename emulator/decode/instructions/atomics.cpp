@@ -46,7 +46,7 @@ void atomic(Builder& b) {
     // red.async combines at once; in shared memory, it counts the bytes at an mbarrier.
     opcode.ignore({"async"});
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
-    const bool has_result = opcode.name() != "red";
+    const bool has_result = b.instruction().traits.results != 0;
     const std::optional<exec::AtomicOp> what = take_operation(opcode);
     const u32 at = has_result ? 1 : 0;
     const exec::MemorySpace space = take_space(b, b.operand(at));

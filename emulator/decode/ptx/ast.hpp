@@ -115,17 +115,18 @@ struct Operand {
 };
 
 /// The instructions that passes tell apart. Their asynchronous and bulk forms are `other`.
-enum class Action : std::uint8_t { other, move, load, store, atomic, reduce, call };
+enum class Effect : std::uint8_t { other, move, load, store, atomic, reduce, call };
 
 /// What an instruction does with its operands. Its row of the grammar says so.
 struct Traits {
-    Action action = Action::other;
+    Effect effect = Effect::other;
     Space space = Space::none;  ///< The first that the opcode names; none: generic, or no memory.
     std::uint8_t results = 0;   ///< The first operands that it sets.
     bool reads_results : 1 = false;  ///< What it sets depends on what was there.
     /// Its results, the carry too, are made of its operands, and it does nothing else.
     bool is_pure : 1 = false;
-    bool ends_path : 1 = false;  ///< Without a guard, no lane goes on after it.
+    bool writes_global : 1 = false;  ///< Perhaps: global memory, or an address of any space.
+    bool ends_path : 1 = false;      ///< Without a guard, no lane goes on after it.
 };
 
 struct Form;  // grammar.hpp

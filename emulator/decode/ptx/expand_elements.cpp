@@ -50,10 +50,10 @@ private:
         add(from, "mov.u64", {base, array});
         add(from, "cvt.u64.u32", {wide, offset});
         add(from, "add.u64", {base, base, wide});
-        const Action action = from.traits.action;
+        const Effect effect = from.traits.effect;
         Operand& operand = function_.operands[place];
         operand = base;
-        operand.address = action == Action::load || action == Action::store;
+        operand.address = effect == Effect::load || effect == Effect::store;
     }
 
     static std::string_view conversion(const Register& index) {

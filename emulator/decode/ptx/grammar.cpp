@@ -112,7 +112,8 @@ Reading reading_of(const Form& form, std::span<const Word> chosen) {
         if (is_geometry(word)) reading.geometry = word;
         if (WordPrefix("m64n").matches(word)) reading.columns = columns_of(word.text());
     }
-    reading.traits.space = reading.spaces[0];
+    const Space space = reading.traits.space = reading.spaces[0];
+    if (space != Space::none && space != Space::global) reading.traits.writes_global = false;
     return reading;
 }
 

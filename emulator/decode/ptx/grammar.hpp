@@ -4,8 +4,9 @@
 // order, and so do state spaces and .row and .col: "cvt.f32.f16" isn't "cvt.f16.f32".
 //
 // The grammar_*.def files have one row per form: LODE_FORM(name, modifiers, operands, needs), or
-// LODE_PURE for one whose results are made of its operands and that does nothing else, or LODE_ENDS
-// for one after which no lane goes on.
+// LODE_PURE for one whose results are made of its operands and that does nothing else, LODE_WRITES
+// for one that writes memory that may be global, of the first state space that it names, or
+// LODE_ENDS for one after which no lane goes on.
 //
 // modifiers: groups in canonical order, separated by spaces. "a|b" are alternatives; a word in
 // capitals is a list of grammar_words.def; "?" marks an optional group; "+" a group that is present

@@ -8,7 +8,7 @@
 namespace lode::emulator::ptx {
 namespace {
 
-enum class Kind : std::uint8_t { other, pure, ends_path };
+enum class Kind : std::uint8_t { other, pure, writes, ends_path };
 
 struct Row {
     Kind kind;
@@ -18,6 +18,8 @@ struct Row {
 constexpr Row rows[] = {
 #define LODE_FORM(name, modifiers, operands, needs) {Kind::other, name, modifiers, operands, needs},
 #define LODE_PURE(name, modifiers, operands, needs) {Kind::pure, name, modifiers, operands, needs},
+#define LODE_WRITES(name, modifiers, operands, needs) \
+    {Kind::writes, name, modifiers, operands, needs},
 #define LODE_ENDS(name, modifiers, operands, needs) \
     {Kind::ends_path, name, modifiers, operands, needs},
 #include "emulator/decode/ptx/grammar_arithmetic.def"
@@ -31,6 +33,7 @@ constexpr Row rows[] = {
 #include "emulator/decode/ptx/grammar_wgmma.def"
 #undef LODE_FORM
 #undef LODE_PURE
+#undef LODE_WRITES
 #undef LODE_ENDS
 };
 
@@ -135,8 +138,9 @@ private:
             group.order = order_of(group.words.front());
             form.groups.push_back(std::move(group));
         });
-        form.traits.action = action_of(row.name);
+        form.traits.effect = effect_of(row.name);
         form.traits.is_pure = row.kind == Kind::pure;
+        form.traits.writes_global = row.kind == Kind::writes;
         form.traits.ends_path = row.kind == Kind::ends_path;
         each_part(row.operands, ' ', [&](std::string_view text) {
             form.traits.reads_results |= text.starts_with('+');
@@ -151,14 +155,14 @@ private:
         return form;
     }
 
-    static Action action_of(std::string_view name) {
-        constexpr std::pair<std::string_view, Action> named[] = {
-            {"mov", Action::move}, {"ld", Action::load},     {"ldu", Action::load},
-            {"st", Action::store}, {"atom", Action::atomic}, {"red", Action::reduce},
-            {"call", Action::call}};
+    static Effect effect_of(std::string_view name) {
+        constexpr std::pair<std::string_view, Effect> named[] = {
+            {"mov", Effect::move}, {"ld", Effect::load},     {"ldu", Effect::load},
+            {"st", Effect::store}, {"atom", Effect::atomic}, {"red", Effect::reduce},
+            {"call", Effect::call}};
         const auto* const found =
-            std::ranges::find(named, name, &std::pair<std::string_view, Action>::first);
-        return found == std::end(named) ? Action::other : found->second;
+            std::ranges::find(named, name, &std::pair<std::string_view, Effect>::first);
+        return found == std::end(named) ? Effect::other : found->second;
     }
 
     // Parses "80", "@72" or "90@78": a target, a .version, or both; "100f" and similar are

@@ -364,13 +364,13 @@ private:
         if (function_.variables[operand.index].space != Space::param) return true;
         if (is_call_parameter(operand)) return !is_guarded_;
         const bool is_result = operand.index < function_.returns.size();
-        return reading_.traits.action == Action::store ? is_result : !is_result;
+        return reading_.traits.effect == Effect::store ? is_result : !is_result;
     }
 
     bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
-        const Action action = reading_.traits.action;
+        const Effect effect = reading_.traits.effect;
         if (operand.is_element) {
-            if (action != Action::load && action != Action::store) return false;
+            if (effect != Effect::load && effect != Effect::store) return false;
         } else if (!operand.address) {
             return false;
         }

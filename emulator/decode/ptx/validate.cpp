@@ -191,7 +191,7 @@ private:
     static Traits traits_of(const Function& function, const Instruction& instruction,
                             const Reading& reading) {
         Traits traits = reading.traits;
-        if (traits.action == Action::call) {
+        if (traits.effect == Effect::call) {
             const auto operands = function.operands_of(instruction);
             traits.results = operands.front().kind == OperandKind::list ? 1 : 0;
         }

@@ -175,7 +175,7 @@ EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
             if (op.cache == 0 || site_of(op.cache) != site) continue;
             const ptx::Instruction& at = code.instruction(&op);
             const bool only_reads =
-                at.traits.action == ptx::Action::load || at.reading->name() == "ldmatrix";
+                at.traits.effect == ptx::Effect::load || at.reading->name() == "ldmatrix";
             const bool only_writes = at.reading->name() == "st";
             if (wrote ? only_reads : only_writes) continue;
             auto stack = source_stack(*launch.module, code, at);

@@ -73,14 +73,33 @@ TEST_CASE("ptx traits: what an instruction does besides") {
     CHECK_FALSE(traits_of("call g, (%r1);").ends_path);
 }
 
-TEST_CASE("ptx traits: the action and the state space") {
-    const auto check = [](std::string_view instruction, ptx::Action action, ptx::Space space) {
+TEST_CASE("ptx traits: what may write global memory") {
+    for (const char* const writes :
+         {"st.global.b32 [%rd1], %r1;", "st.b32 [%rd1], %r1;", "red.add.u32 [%rd1], %r1;",
+          "atom.global.add.u32 %r1, [%rd1], 1;", "multimem.st.global.u32 [%rd1], %r1;",
+          "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;"}) {
+        CAPTURE(writes);
+        CHECK(traits_of(writes).writes_global);
+    }
+    for (const char* const does_not :
+         {"st.shared.b32 [%r1], %r1;", "ld.global.u32 %r1, [%rd1];", "add.u32 %r1, %r2, %r3;",
+          "cp.async.ca.shared.global [%r1], [%rd1], 4;", "cp.async.commit_group;",
+          "multimem.ld_reduce.global.add.u32 %r1, [%rd1];",
+          "cp.async.bulk.prefetch.L2.global [%rd1], 16;",
+          "stmatrix.sync.aligned.m8n8.x1.b16 [%rd1], {%r1};"}) {
+        CAPTURE(does_not);
+        CHECK_FALSE(traits_of(does_not).writes_global);
+    }
+}
+
+TEST_CASE("ptx traits: the effect and the state space") {
+    const auto check = [](std::string_view instruction, ptx::Effect effect, ptx::Space space) {
         CAPTURE(std::string(instruction));
         const ptx::Traits traits = traits_of(instruction);
-        CHECK(traits.action == action);
+        CHECK(traits.effect == effect);
         CHECK(traits.space == space);
     };
-    using enum ptx::Action;
+    using enum ptx::Effect;
     check("ld.u32 %r1, [%rd1];", load, ptx::Space::none);
     check("ld.volatile.global.u32 %r1, [%rd1];", load, ptx::Space::global);
     check("ld.param.u64 %rd1, [p];", load, ptx::Space::param);
