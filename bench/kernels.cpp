@@ -20,10 +20,10 @@
 namespace {
 
 using lode::bench::Candidate;
-using lode::bench::Launch;
 using lode::bench::Meter;
 using lode::bench::PeerCall;
 using lode::bench::ProblemResult;
+using lode::bench::TimedLaunch;
 using lode::kernels::FamilyEntry;
 using lode::kernels::Workload;
 
@@ -69,7 +69,7 @@ lode::Result<Workloads> make_workloads(const lode::Device& device, const FamilyE
 }
 
 /// Poisons the outputs of the first workload, launches once and compares with the reference.
-lode::Status check_once(Workload& workload, const Launch& launch, Meter& meter) {
+lode::Status check_once(Workload& workload, const TimedLaunch& launch, Meter& meter) {
     return workload.poison()
         .and_then([&] { return launch(meter.stream(), 0); })
         .and_then([&] { return meter.stream().sync(); })
@@ -77,8 +77,8 @@ lode::Status check_once(Workload& workload, const Launch& launch, Meter& meter) 
 }
 
 /// Loads the row; the error is why it can't be measured.
-lode::Result<Launch> launch_of_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
-                                   const std::string& row, const Workloads& workloads) {
+lode::Result<TimedLaunch> launch_of_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
+                                        const std::string& row, const Workloads& workloads) {
     const auto& problem = workloads.front()->problem();
     auto variant = loader.load(entry.family, {.problem = problem, .forced = row});
     if (!variant) return tl::unexpected(std::move(variant).error());
@@ -87,7 +87,8 @@ lode::Result<Launch> launch_of_row(const lode::VariantLoader& loader, const Fami
     };
 }
 
-lode::Result<Launch> launch_of_peer(lode::bench::PeerOffer& offer, const Workloads& workloads) {
+lode::Result<TimedLaunch> launch_of_peer(lode::bench::PeerOffer& offer,
+                                         const Workloads& workloads) {
     if (!offer.peer) return tl::unexpected(offer.peer.error());
     std::vector<PeerCall> calls;
     for (const auto& workload : workloads) {
@@ -152,7 +153,7 @@ public:
 
 private:
     /// Checks a candidate and, if its result is right, lets it take part.
-    void add(ProblemResult& result, Candidate candidate, lode::Result<Launch> launch,
+    void add(ProblemResult& result, Candidate candidate, lode::Result<TimedLaunch> launch,
              const Workloads& workloads) {
         const lode::Status checked = launch ? check_once(*workloads.front(), *launch, meter_)
                                             : lode::Status(tl::unexpected(launch.error()));
@@ -195,7 +196,7 @@ private:
     const lode::VariantLoader& loader_;
     const FamilyEntry& entry_;
     Meter& meter_;
-    std::vector<Launch> launches_;
+    std::vector<TimedLaunch> launches_;
     std::vector<std::size_t> measured_;  ///< The candidate of each launch.
 };
 

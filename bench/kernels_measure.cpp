@@ -27,7 +27,7 @@ Result<Meter> Meter::create(const Device& device, std::size_t rounds) {
     return Meter(*std::move(stream), *std::move(start), *std::move(end), rounds);
 }
 
-Result<std::vector<Times>> Meter::in_turns(std::span<const Launch> candidates) {
+Result<std::vector<Times>> Meter::in_turns(std::span<const TimedLaunch> candidates) {
     constexpr double batch_ms = 2;
     constexpr double total_ms = 3000;
     constexpr int warm_ups = 3;
@@ -66,13 +66,13 @@ Result<std::vector<Times>> Meter::in_turns(std::span<const Launch> candidates) {
     return times;
 }
 
-Result<Times> Meter::alone(const Launch& launch) {
+Result<Times> Meter::alone(const TimedLaunch& launch) {
     return in_turns(std::span(&launch, 1)).map([](const std::vector<Times>& times) {
         return times.front();
     });
 }
 
-Result<double> Meter::batch(const Launch& launch, std::size_t size) {
+Result<double> Meter::batch(const TimedLaunch& launch, std::size_t size) {
     Status status = start_.record(stream_);
     for (std::size_t i = 0; status && i < size; ++i)
         status = launch(stream_, next_++);

@@ -15,7 +15,7 @@
 namespace lode::bench {
 
 /// The `index`-th launch; uses it to rotate over buffers.
-using Launch = std::function<Status(StreamRef stream, std::size_t index)>;
+using TimedLaunch = std::function<Status(StreamRef stream, std::size_t index)>;
 
 /// Times in milliseconds on the device per launch, over the rounds.
 struct Times {
@@ -36,10 +36,10 @@ public:
     /// The times of each candidate, in their order. The time of one launch determines the size of
     /// its batches, of about 2 ms, and fewer rounds are made if a round of all takes long. Errors:
     /// the first one of a launch.
-    [[nodiscard]] Result<std::vector<Times>> in_turns(std::span<const Launch> candidates);
+    [[nodiscard]] Result<std::vector<Times>> in_turns(std::span<const TimedLaunch> candidates);
 
     /// The times of one launch alone.
-    [[nodiscard]] Result<Times> alone(const Launch& launch);
+    [[nodiscard]] Result<Times> alone(const TimedLaunch& launch);
 
 private:
     Meter(Stream stream, Event start, Event end, std::size_t rounds)
@@ -49,7 +49,7 @@ private:
           rounds_(rounds) {}
 
     /// Milliseconds per launch of `size` launches.
-    [[nodiscard]] Result<double> batch(const Launch& launch, std::size_t size);
+    [[nodiscard]] Result<double> batch(const TimedLaunch& launch, std::size_t size);
 
     Stream stream_;
     Event start_;

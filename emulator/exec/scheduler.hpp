@@ -49,9 +49,9 @@ struct FindingKey {
 };
 /// How often it was found, and the number of the finding that it is part of.
 struct FindingCount {
-    static constexpr u32 untold = ~u32{0};
+    static constexpr u32 unreported = ~u32{0};
     u64 count = 0;
-    u32 number = untold;
+    u32 number = unreported;
 };
 
 /// One launch, shared by its workers.
@@ -184,14 +184,14 @@ void describe(const Launch& launch, FindingReport& report, std::string_view what
 /// Counts a finding of the running op; true for the first of its cause, which is to be reported.
 bool is_new_finding(WarpContext& c, const Op* op, Finding kind, u64 cause = 0);
 /// The other access of a race.
-struct Earlier {
+struct OtherAccess {
     std::vector<SourcePlace> stack;
     std::string thing = {};  ///< What both access, if the two lines and it are the cause.
 };
 /// Reports a new finding, unless another of the same headline and places has been, or a race of the
 /// same two lines. `what` is as for describe().
 void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                    Earlier earlier = {}, u64 cause = 0);
+                    OtherAccess earlier = {}, u64 cause = 0);
 /// Tells how often the findings of a launch were found again. Never throws.
 void tell_repeated(Launch& launch);
 

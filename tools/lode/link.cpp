@@ -28,7 +28,7 @@ struct LinkCommand {
 };
 
 /// The work's inputs, read and checked.
-struct LinkRequest {
+struct LinkJob {
     std::vector<std::string> files;
     std::filesystem::path output;
     ArchChoice arch;
@@ -37,7 +37,7 @@ struct LinkRequest {
     LinkOptions options;
 };
 
-Result<LinkRequest> read_link_request(const LinkCommand& command) {
+Result<LinkJob> read_link_request(const LinkCommand& command) {
     LODE_TRY(check_inputs(command.files));
     LODE_TRY_ASSIGN(auto arch, read_arch(command.arch));
     if (!command.arch.empty()) {
@@ -47,11 +47,11 @@ Result<LinkRequest> read_link_request(const LinkCommand& command) {
             fmt::format("{} for {}", target.is_real() ? "machine code" : "PTX", target.to_string()),
             target));
     }
-    return LinkRequest{command.files,          command.output, std::move(arch),
-                       command.device_runtime, command.report, command.options};
+    return LinkJob{command.files,          command.output, std::move(arch),
+                   command.device_runtime, command.report, command.options};
 }
 
-Result<std::vector<LinkInput>> read_link_inputs(const LinkRequest& request) {
+Result<std::vector<LinkInput>> read_link_inputs(const LinkJob& request) {
     std::vector<LinkInput> inputs;
     for (const auto& file : request.files) {
         LODE_TRY_ASSIGN(const auto bytes, read_input(file));
@@ -71,7 +71,7 @@ Result<std::vector<LinkInput>> read_link_inputs(const LinkRequest& request) {
     return inputs;
 }
 
-Result<Answer> link(const LinkRequest& request) {
+Result<Answer> link(const LinkJob& request) {
     LODE_TRY_ASSIGN(const auto arch, request.arch());
     LODE_TRY_ASSIGN(const auto inputs, read_link_inputs(request));
     LODE_TRY_ASSIGN(const Image image, Linker().link(inputs, arch, request.options));

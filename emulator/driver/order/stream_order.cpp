@@ -28,7 +28,7 @@ std::size_t count_ranges(const TouchedBytes& bytes) {
     return count;
 }
 
-std::string_view verb_of(const Operation& operation, Touch touch) {
+std::string_view verb_of(const StreamOperation& operation, Touch touch) {
     if (operation.verb != nullptr) return operation.verb;
     switch (touch) {
         case Touch::read:
@@ -43,7 +43,7 @@ std::string_view verb_of(const Operation& operation, Touch touch) {
     return "touches";
 }
 
-std::string fact(std::string_view which, const Operation& operation, const Submission& by) {
+std::string fact(std::string_view which, const StreamOperation& operation, const Submission& by) {
     const std::string stream =
         by.is_default ? "the default stream" : fmt::format("stream {}", by.stream);
     return fmt::format("\n  {}: {}, by {}, driver call {}, on {}", which, operation.name, by.entry,
@@ -55,7 +55,7 @@ std::string fact(std::string_view which, const Operation& operation, const Submi
 /// Two operations that conflict, in the order in which they ran.
 struct StreamOrder::Pair {
     TouchConflict conflict;
-    Operation first, second;
+    StreamOperation first, second;
     SubmissionRef first_by, second_by;
     bool in_graph = false;
 };
@@ -189,7 +189,7 @@ void StreamOrder::compare_locked(const Done& now, std::vector<Pair>& found) cons
     }
 }
 
-void StreamOrder::note(TouchedBytes bytes, Operation operation) {
+void StreamOrder::note(TouchedBytes bytes, StreamOperation operation) {
     if (performing == nullptr || performing->submission == nullptr) return;
     std::vector<Pair> found;
     {

@@ -42,7 +42,7 @@ struct Submission {
 using SubmissionRef = std::shared_ptr<const Submission>;
 
 /// What an operation is, in reports.
-struct Operation {
+struct StreamOperation {
     std::string name;  ///< "saxpy" or "a copy of 4096 bytes".
     const char* verb =
         nullptr;  ///< What it does to memory, if that is more than to read and write.
@@ -73,7 +73,7 @@ public:
     void tell_host();
 
     /// The work that this thread performs has touched memory.
-    void note(TouchedBytes bytes, Operation operation);
+    void note(TouchedBytes bytes, StreamOperation operation);
 
     /// The number of a launch of a graph.
     [[nodiscard]] std::uint64_t next_launch();
@@ -83,7 +83,7 @@ private:
         SubmissionRef submission;
         GraphPlace place;
         TouchedBytes bytes;
-        Operation operation;
+        StreamOperation operation;
         std::uint64_t newest_allocation = 0;
     };
     struct Pair;

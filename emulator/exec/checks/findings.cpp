@@ -48,7 +48,7 @@ bool is_new_finding(WarpContext& c, const Op* op, Finding kind, u64 cause) {
 }
 
 void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
-                    Earlier earlier, u64 cause) {
+                    OtherAccess earlier, u64 cause) {
     Launch& launch = *c.launch;
     FindingReport report = report_at(launch, *c.warp, lane, op, c.frame);
     report.kind = name_of(kind);
@@ -69,7 +69,7 @@ void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::s
 void tell_repeated(Launch& launch) try {
     std::vector<u64> counts(launch.reported.size());
     for (const auto& [key, one] : launch.seen) {
-        if (one.number != FindingCount::untold) counts[one.number] += one.count;
+        if (one.number != FindingCount::unreported) counts[one.number] += one.count;
     }
     for (FindingReport& report : launch.reported) {
         report.count = counts[report.number] - 1;

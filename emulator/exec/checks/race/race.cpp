@@ -57,7 +57,7 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
 /// Whether the first of two accesses of this launch comes after the other, as far as stamps tell;
 /// both are ordered before an access now. What is ordered after it then also is ordered after the
 /// other.
-bool is_behind(Stamp s, Stamp other) {
+bool comes_after(Stamp s, Stamp other) {
     return stamp_block(s) != stamp_block(other) || stamp_time(s) >= stamp_time(other);
 }
 
@@ -149,7 +149,7 @@ void check_lane(const RaceAccess& a, u32 lane, const u64* addresses) {
             if (read != 0) cells.last.set(k, 0, 0);
         } else if (stamp_is_weak(write) && write >= launch && (write & stamp_async) == 0 &&
                    is_harmless(first, nobody, a.past) &&
-                   (first < launch || !is_behind(first, write))) {
+                   (first < launch || !comes_after(first, write))) {
             // A strong write doesn't order weak accesses before other strong ones.
             cells.first.set(k, write | stamp_covered, cells.write.site_at(k));
         }

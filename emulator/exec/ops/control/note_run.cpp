@@ -70,7 +70,7 @@ NotedSums note_sums(WarpContext& c, const Op* op, const u32* offsets) noexcept {
         const Noted noted{Access::atomic, 4, nullptr};
         if (c.init) init_lanes(c, op, true, addresses, noted);
         if (c.race) race_lanes(c, op, true, addresses, noted);
-        return NotedSums::told;
+        return NotedSums::reported;
     } catch (...) {
         keep_exception(c);
         return NotedSums::thrown;

@@ -14,7 +14,7 @@ NoteRun note_run_of(u32 bytes, bool store, bool shared, bool uniform);
 
 enum class NotedSums : u8 {
     thrown,        ///< As for NoteRun.
-    told,          ///< The sums are to be made.
+    reported,      ///< The sums are to be made.
     need_handler,  ///< Nothing is reported: the sums may order lanes, which the op's handler knows.
 };
 /// Reports an atomic sum of 4 bytes by each lane of a full warp, at these offsets in the block's
