@@ -15,9 +15,9 @@
 //        lode_bench_compile_service --precompiled
 #include "bench/sources.hpp"
 #include "bench/timing.hpp"
-#include "jit/flags.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvrtc/program.hpp"
+#include "jit/request/flags.hpp"
 
 #include <lode/base/unwrap.hpp>
 #include <lode/jit/cache.hpp>
@@ -93,7 +93,7 @@ CachedCompiler compiler_in(const std::filesystem::path& folder) {
 
 /// The milliseconds of NVRTC alone.
 double raw_ms(const NvrtcLibrary& nvrtc, std::size_t number) {
-    auto flags = machine_flags(nvrtc, target());
+    auto flags = nvrtc.machine_flags(target());
     for (const auto& folder : nvrtc.include_folders())
         flags.push_back("-I" + folder.native());
     const auto code = unwrap(with_cub(number).read());

@@ -6,18 +6,18 @@
 #include "base/text_encoding.hpp"
 #include "base/try.hpp"
 #include "jit/compilation.hpp"
-#include "jit/compile_control.hpp"
 #include "jit/compile_failure.hpp"
-#include "jit/compiler_thread.hpp"
 #include "jit/diagnostics.hpp"
-#include "jit/flags.hpp"
 #include "jit/name_expressions.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
 #include "jit/pch/precompiler.hpp"
 #include "jit/pch/prefix.hpp"
 #include "jit/ptxas_report.hpp"
-#include "jit/shims.hpp"
+#include "jit/request/compile_control.hpp"
+#include "jit/request/flags.hpp"
+#include "jit/request/shims.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <lode/base/fatbin.hpp>
@@ -88,7 +88,7 @@ Status check_include_folders(const CompileOptions& options) {
 Result<std::vector<std::string>> assemble_flags(const Compilation& job, const Arch& arch) {
     const auto& [nvrtc, request, headers, files, written, should_stop] = job;
     const CompileOptions& options = request.options;
-    auto flags = machine_flags(nvrtc, arch);
+    auto flags = nvrtc.machine_flags(arch);
     // NVRTC 12.0 refuses a flag that is given twice.
     const auto is_int128 = [](std::string_view flag) { return flag.ends_with("-device-int128"); };
     if (std::ranges::none_of(options.extra_flags, is_int128)) flags.emplace_back("--device-int128");
@@ -335,11 +335,6 @@ bool note_texts(CompileFiles& files, const CompileRequest& request,
     files.may_name_files = unit.may_name_files();
     files.may_join_questions = unit.may_join_questions();
     return files.uses_time || unit.may_name_source();
-}
-
-std::string program_name(const Source& source) {
-    return source.folder().empty() ? fmt::format("{}/{}", memory_folder, source.name())
-                                   : source.name();
 }
 
 Result<Image> wrap_ptx(const Source& source) {

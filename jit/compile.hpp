@@ -1,10 +1,10 @@
 // One compilation with NVRTC: the common part of Compiler, the cache and the worker.
 #pragma once
 
-#include "jit/compile_control.hpp"
-#include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/library.hpp"
-#include "jit/source_files.hpp"
+#include "jit/request/compile_control.hpp"
+#include "jit/request/compile_files.hpp"
+#include "jit/request/source_files.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -28,19 +28,6 @@ struct PchUse {
     const pch::Settings* settings = nullptr;
 };
 
-/// What one compilation depends on besides its request.
-struct CompileFiles {
-    FileAccesses compiler;    ///< NVRTC's own queries.
-    FileAccesses shims;       ///< lode's checks for files that replace its own headers.
-    bool is_watched = false;  ///< Whether NVRTC's queries are recorded: `compiler` is complete.
-    std::vector<CompilerFile> compiler_files = {};  ///< NvrtcLibrary::files()
-    /// The compiler's own state: why it isn't as in a new process, as a clause; empty if it is.
-    std::string compiler_state = {};
-    bool uses_time = false;           ///< At another time the result is, or may be, another one.
-    bool may_name_files = false;      ///< TranslationUnit::may_name_files()
-    bool may_join_questions = false;  ///< TranslationUnit::may_join_questions()
-};
-
 /// What a compilation has besides its request. Views; null for none.
 struct CompileContext {
     CompileFiles* files = nullptr;            ///< Filled in, on failure too.
@@ -60,10 +47,6 @@ bool note_texts(CompileFiles& files, const CompileRequest& request,
 /// thread. The request's limits have no effect here. Errors: as Compiler::compile; cancelled.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const CompileRequest& request,
                                          const CompileContext& context = {});
-
-/// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
-/// in a folder that doesn't exist.
-[[nodiscard]] std::string program_name(const Source& source);
 
 /// Wraps a PTX source in an Image; needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "jit/compile.hpp"
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 namespace LODE_NAMESPACE {
 

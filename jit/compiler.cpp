@@ -1,8 +1,8 @@
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compile.hpp"
-#include "jit/flags.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/request/flags.hpp"
 #include "jit/worker/once.hpp"
 
 #include <lode/jit/compiler.hpp>

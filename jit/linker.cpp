@@ -1,9 +1,9 @@
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/files/file_accesses.hpp"
-#include "jit/flags.hpp"
 #include "jit/link_checks.hpp"
 #include "jit/nvjitlink.hpp"
+#include "jit/request/flags.hpp"
 #include "jit/worker/once.hpp"
 
 #include <lode/jit/linker.hpp>

@@ -1,6 +1,6 @@
 #include "jit/nvcc_flags.hpp"
 
-#include "jit/options_text.hpp"
+#include "jit/request/options_text.hpp"
 
 #include <algorithm>
 #include <charconv>

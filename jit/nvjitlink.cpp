@@ -5,7 +5,7 @@
 #include "base/os/library.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
-#include "jit/compiler_thread.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/locate.hpp"
 

@@ -2,9 +2,9 @@
 #include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
-#include "jit/compiler_thread.hpp"
 #include "jit/link_checks.hpp"
 #include "jit/nvjitlink.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/ptxas_report.hpp"
 

@@ -2,8 +2,8 @@
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "jit/nvcc_flags.hpp"
-#include "jit/options_fields.hpp"
-#include "jit/options_text.hpp"
+#include "jit/request/options_fields.hpp"
+#include "jit/request/options_text.hpp"
 
 #include <lode/jit/options.hpp>
 

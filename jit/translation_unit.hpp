@@ -5,7 +5,7 @@
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
-#include "jit/text_words.hpp"
+#include "jit/request/text_words.hpp"
 
 #include <lode/jit/compile_request.hpp>
 

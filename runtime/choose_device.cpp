@@ -1,7 +1,7 @@
 #include "base/lower_case.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/runtime/choose_device.hpp>
 

@@ -1,6 +1,6 @@
-#include "runtime/device_checks.hpp"
-#include "runtime/library_state.hpp"
 #include "runtime/load_kernel.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/device.hpp>

@@ -1,5 +1,5 @@
 #include "base/lower_case.hpp"
-#include "runtime/device_checks.hpp"
+#include "runtime/state/device_checks.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_attributes.hpp>

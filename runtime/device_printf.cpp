@@ -1,4 +1,4 @@
-#include "runtime/driver_state.hpp"
+#include "runtime/driver/driver_state.hpp"
 
 #include <lode/runtime/device_printf.hpp>
 

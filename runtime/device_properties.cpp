@@ -2,7 +2,7 @@
 
 #include "base/lower_case.hpp"
 #include "base/try.hpp"
-#include "runtime/device_checks.hpp"
+#include "runtime/state/device_checks.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // Reads a device's identity and limits from the driver.
 #pragma once
 
-#include "runtime/driver_state.hpp"
+#include "runtime/driver/driver_state.hpp"
 
 #include <lode/runtime/device.hpp>
 

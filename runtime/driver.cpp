@@ -1,8 +1,8 @@
 #include "base/message_text.hpp"
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
+#include "runtime/driver/driver_state.hpp"
 #include "runtime/driver/emulator_search.hpp"
-#include "runtime/driver_state.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/target.hpp>

@@ -4,7 +4,7 @@
 #include "base/try.hpp"
 #include "jit/link_checks.hpp"
 #include "runtime/jit_options.hpp"
-#include "runtime/library_state.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/runtime/driver_linker.hpp>
 

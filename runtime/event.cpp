@@ -1,5 +1,5 @@
-#include "runtime/device_checks.hpp"
-#include "runtime/empty.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/stream.hpp>
 

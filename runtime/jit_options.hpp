@@ -1,7 +1,7 @@
 // JitOptions: options of the driver's compiler and linker.
 #pragma once
 
-#include "runtime/library_state.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/runtime/library.hpp>
 

@@ -1,6 +1,6 @@
 #include "base/message_text.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/kernel_occupancy.hpp>
 

@@ -2,8 +2,8 @@
 
 #include "base/align_up.hpp"
 #include "base/message_text.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>

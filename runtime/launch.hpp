@@ -1,7 +1,7 @@
 // One launch on its way to the driver: shared by kernels and prepared launches.
 #pragma once
 
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 namespace LODE_NAMESPACE::detail {
 

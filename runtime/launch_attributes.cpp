@@ -1,6 +1,6 @@
 #include "runtime/launch_attributes.hpp"
 
-#include "runtime/empty.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/jit/target.hpp>
 #include <lode/runtime/stream.hpp>

@@ -1,7 +1,7 @@
 // The driver's form of a launch: its configuration with all attributes. Allocates nothing.
 #pragma once
 
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/runtime/launch_attributes.hpp>
 

@@ -1,8 +1,8 @@
 #include "base/cxx_names.hpp"
 #include "base/message_text.hpp"
-#include "runtime/empty.hpp"
-#include "runtime/in_order.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/empty.hpp"
+#include "runtime/state/in_order.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/runtime/library.hpp>
 

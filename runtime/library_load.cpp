@@ -2,7 +2,7 @@
 #include "base/tile_ir.hpp"
 #include "base/try.hpp"
 #include "runtime/jit_options.hpp"
-#include "runtime/library_state.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/linker.hpp>

@@ -1,4 +1,4 @@
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/runtime/limits.hpp>
 

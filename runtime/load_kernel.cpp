@@ -1,7 +1,7 @@
 #include "runtime/load_kernel.hpp"
 
 #include "base/try.hpp"
-#include "runtime/library_state.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/base/environment.hpp>
 

@@ -1,7 +1,7 @@
 // From source to kernel: the steps of Device::load(), load_async() and Batch.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/base/pending.hpp>
 #include <lode/jit/cache.hpp>

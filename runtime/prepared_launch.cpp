@@ -1,7 +1,7 @@
 #include "base/message_text.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/launch_attributes.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/prepared_launch.hpp>
 

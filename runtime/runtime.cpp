@@ -1,7 +1,7 @@
 #include "base/foreign_environment.hpp"
-#include "runtime/device_lines.hpp"
 #include "runtime/device_properties.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_lines.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>

@@ -3,8 +3,8 @@
 #include "base/cxx_names.hpp"
 #include "base/message_text.hpp"
 #include "base/try.hpp"
-#include "runtime/empty.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/empty.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/jit/target.hpp>
 

@@ -1,6 +1,6 @@
 #include "base/try.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/empty.hpp"
+#include "runtime/state/device_state.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/sm_partition.hpp>
 

@@ -1,5 +1,5 @@
-#include "runtime/device_state.hpp"
-#include "runtime/empty.hpp"
+#include "runtime/state/device_state.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/stream.hpp>

@@ -1,5 +1,5 @@
-#include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/stream_attributes.hpp>
 

@@ -1,5 +1,5 @@
 #include "base/try.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/tensor_map.hpp>
 

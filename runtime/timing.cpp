@@ -1,5 +1,5 @@
 #include "base/try.hpp"
-#include "runtime/empty.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/timing.hpp>

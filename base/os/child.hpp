@@ -1,7 +1,7 @@
 // Child: another program, in a process of its own.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/process.hpp"
 
 #include <lode/base/api.hpp>

@@ -3,7 +3,7 @@
 // What fails returns -1, false or nothing, and sets errno. Interrupted calls are repeated.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <lode/base/api.hpp>
 
@@ -72,6 +72,8 @@ struct FileAttributes {
 [[nodiscard]] bool may_update(int file) noexcept;
 /// Another descriptor of what is open.
 [[nodiscard]] Descriptor duplicate(int file) noexcept;
+/// A path under which this process can open what is open, whatever happens to its name.
+[[nodiscard]] std::filesystem::path path_of(int file);
 
 [[nodiscard]] bool attributes_of(int file, FileAttributes& attributes) noexcept;
 /// The attributes of what a path leads to.

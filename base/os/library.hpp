@@ -21,12 +21,16 @@ namespace LODE_NAMESPACE::os {
 [[nodiscard]] std::vector<std::string> loaded_libraries();
 /// Whether the file of a loaded library was removed or replaced.
 [[nodiscard]] bool is_library_replaced(const std::string& path);
+/// The file in which the loader finds where bare names are.
+[[nodiscard]] std::filesystem::path loader_index();
 /// Whether this program has a loader for shared libraries: with -static it has none.
 [[nodiscard]] bool has_loader() noexcept;
 
 /// The file of the program or library that contains an address, or a link to it; empty if it isn't
 /// known.
 [[nodiscard]] std::filesystem::path path_at(const void* address);
+/// Whether an address is in the program itself, not in a library.
+[[nodiscard]] bool is_in_program(const void* address);
 /// What the linker calls the build of the library that contains an address, in hexadecimal; empty
 /// if the library doesn't say it.
 [[nodiscard]] std::string build_id_at(const void* address);

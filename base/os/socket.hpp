@@ -1,7 +1,7 @@
 // Sockets: a stream of bytes to another process.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <lode/base/api.hpp>
 

@@ -26,7 +26,7 @@ bool is_runtime_table(const CUuuid* id) noexcept {
 /// `caller`: an address in the code of the library.
 CUresult refuse_runtime(const void* caller) {
     const std::string path = os::path_at(caller).string();
-    const bool is_program = path.empty() || path.starts_with("/proc/");
+    const bool is_program = path.empty() || os::is_in_program(caller);
     return gate::refuse_once(
         fmt::format("NVIDIA's CUDA runtime library, which is linked statically into {}, asks for "
                     "functions of the driver that aren't documented, so the software device "

@@ -1,7 +1,7 @@
 // Memory: the address space of the software devices and the map of their allocations.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "emulator/memory/written_bytes.hpp"
 
 #include <array>

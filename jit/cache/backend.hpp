@@ -3,8 +3,8 @@
 
 #include "jit/compile.hpp"
 #include "jit/nvrtc/provider.hpp"
-#include "jit/nvrtc_call.hpp"
 #include "jit/pch/settings.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

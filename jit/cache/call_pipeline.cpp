@@ -8,9 +8,9 @@
 #include "jit/headers/include_scan.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/nvrtc/table.hpp"
+#include "jit/request/text_words.hpp"
 #include "jit/store/entry_format.hpp"
 #include "jit/store/sealed_file.hpp"
-#include "jit/text_words.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <algorithm>

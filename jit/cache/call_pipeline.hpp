@@ -10,7 +10,7 @@
 #include "jit/cache/lookup.hpp"
 #include "jit/cache/publisher.hpp"
 #include "jit/cache/storage.hpp"
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 #include <memory>
 #include <optional>

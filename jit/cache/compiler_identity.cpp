@@ -25,7 +25,7 @@ FilesDigest digest_of(const std::vector<CompilerFile>& files, bool of_contents) 
     Hasher hasher;
     for (const auto& file : files) {
         if (!of_contents) {
-            hasher.field(file.path).field(fmt::format("{}", file.stamp.changed_ns));
+            hasher.field(file.path.string()).field(fmt::format("{}", file.stamp.changed_ns));
             continue;
         }
         const auto read = read_file_digest(file.path);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "jit/cache/storage.hpp"
-#include "jit/compile_control.hpp"
+#include "jit/request/compile_control.hpp"
 
 #include <lode/jit/cache.hpp>
 

@@ -1,10 +1,11 @@
+#include "base/os/library.hpp"
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
-#include "jit/flags.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "jit/pch/prefix.hpp"
+#include "jit/request/flags.hpp"
 #include "jit/worker/jail.hpp"
 #include "jit/worker/once.hpp"
 #include "jit/worker/pool.hpp"
@@ -63,7 +64,7 @@ std::unique_ptr<worker::Pool> make_pool(const WorkerOptions& options,
                             options.jail->max_read_bytes};
     for (const auto& folder : options.jail->readable_folders) {
         std::error_code ignored;
-        setup.folders.push_back(std::filesystem::absolute(folder, ignored).string());
+        setup.folders.push_back(std::filesystem::absolute(folder, ignored));
     }
     return std::make_unique<worker::Pool>(options, worker::to_argument(setup));
 }
@@ -102,7 +103,7 @@ public:
         // What decides where the loader finds a bare name.
         if (!found) {
             hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
-            add_stamp(hasher, "/etc/ld.so.cache");
+            add_stamp(hasher, os::loader_index());
         }
         return hasher.finish();
     }
@@ -257,8 +258,7 @@ pch::Settings pch_settings(const CacheOptions& options) {
     // They aren't signed.
     if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
     std::error_code ignored;
-    return {std::filesystem::absolute(options.folder, ignored).string(),
-            options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
+    return {std::filesystem::absolute(options.folder, ignored), options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
             options.precompiled_headers.least_header_bytes, false};
 }
 

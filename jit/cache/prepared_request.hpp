@@ -4,7 +4,7 @@
 #include "jit/cache/request_key.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "jit/headers/search_folders.hpp"
-#include "jit/source_files.hpp"
+#include "jit/request/source_files.hpp"
 #include "jit/store/key.hpp"
 
 #include <lode/base/digest.hpp>

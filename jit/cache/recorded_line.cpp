@@ -1,8 +1,8 @@
 #include "jit/cache/recorded_line.hpp"
 
 #include "base/try.hpp"
-#include "jit/options_fields.hpp"
-#include "jit/options_text.hpp"
+#include "jit/request/options_fields.hpp"
+#include "jit/request/options_text.hpp"
 
 #include <algorithm>
 #include <optional>

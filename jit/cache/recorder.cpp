@@ -1,7 +1,7 @@
 #include "jit/cache/recorder.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/recorded_line.hpp"

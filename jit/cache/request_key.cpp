@@ -4,11 +4,11 @@
 #include "base/try.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/headers/search_folders.hpp"
-#include "jit/options_fields.hpp"
-#include "jit/shims.hpp"
+#include "jit/request/options_fields.hpp"
+#include "jit/request/shims.hpp"
+#include "jit/request/text_words.hpp"
 #include "jit/store/entry_format.hpp"
 #include "jit/store/sealed_file.hpp"
-#include "jit/text_words.hpp"
 #include "jit/translation_unit.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "jit/cache/async_tasks.hpp"
 #include "jit/cache/request_context.hpp"
 #include "jit/cache/storage.hpp"
-#include "jit/compile_control.hpp"
+#include "jit/request/compile_control.hpp"
 
 #include <lode/jit/cache.hpp>
 

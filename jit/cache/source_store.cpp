@@ -2,8 +2,8 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/bytes.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/store/disk_tier.hpp"
 #include "jit/store/source_folder.hpp"
 

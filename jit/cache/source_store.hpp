@@ -7,7 +7,7 @@
 #pragma once
 
 #include "jit/cache/storage.hpp"
-#include "jit/source_files.hpp"
+#include "jit/request/source_files.hpp"
 
 #include <lode/jit/compile_request.hpp>
 

@@ -17,17 +17,9 @@ Bytes format_toolchain(const KnownCompiler& known) {
     out.number(static_cast<std::int32_t>(info.version_minor));
     out.text(info.build);
     out.text(info.path.string());
-    out.count(info.supported.size());
-    for (const auto cc : info.supported)
-        out.number(static_cast<std::int32_t>(cc.number()));
-    out.count(info.search_attempts.size());
-    for (const auto& line : info.search_attempts)
-        out.text(line);
-    out.count(known.properties.files.size());
-    for (const auto& [path, stamp] : known.properties.files) {
-        out.text(path);
-        out.number(stamp);
-    }
+    out.list(info.supported, [&](auto cc) { out.number(static_cast<std::int32_t>(cc.number())); });
+    out.texts(info.search_attempts);
+    write(out, known.properties.files);
     out.text(known.digest);
     SealedWriter file(FileKind::toolchain);
     file.section(properties_section, out.bytes(), SealedWriter::Effort::none);
@@ -44,16 +36,10 @@ Result<KnownCompiler> parse_toolchain(std::span<const std::byte> bytes) {
     info.version_minor = in.number<std::int32_t>();
     info.build = in.text();
     info.path = in.text();
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
-    }
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        info.search_attempts.push_back(in.text());
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        CompilerFile& part = known.properties.files.emplace_back();
-        part.path = in.text();
-        part.stamp = in.number<FileStamp>();
-    }
+    info.supported =
+        in.list([&] { return ComputeCapability::from_number(in.number<std::int32_t>()); });
+    info.search_attempts = in.texts();
+    known.properties.files = read_compiler_files(in);
     known.digest = in.text();
     if (!in.ended() || info.build.empty())
         return damaged("its compiler's properties can't be parsed");

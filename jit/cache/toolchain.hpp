@@ -6,8 +6,8 @@
 // aren't in it: they are searched for each time.
 #pragma once
 
-#include "jit/bytes.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>

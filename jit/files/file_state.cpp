@@ -1,6 +1,6 @@
 #include "jit/files/file_state.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,9 @@
 #include "jit/headers/collect.hpp"
 
 #include "jit/headers/other_inputs.hpp"
-#include "jit/shims.hpp"
-#include "jit/text_words.hpp"
+#include "jit/request/shims.hpp"
+#include "jit/request/source_files.hpp"
+#include "jit/request/text_words.hpp"
 
 #include <algorithm>
 #include <set>

@@ -6,10 +6,10 @@
 // and paths that get into the code.
 #pragma once
 
-#include "jit/compile.hpp"
 #include "jit/headers/header_store.hpp"
 #include "jit/headers/manifest.hpp"
 #include "jit/headers/search_folders.hpp"
+#include "jit/request/compile_files.hpp"
 
 #include <lode/base/image.hpp>
 #include <lode/jit/compile_request.hpp>

@@ -1,7 +1,7 @@
 #include "jit/headers/header_store.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/try.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "jit/headers/include_scan.hpp"
 
 #include "base/identifier.hpp"
-#include "jit/text_words.hpp"
+#include "jit/request/text_words.hpp"
 
 #include <algorithm>
 

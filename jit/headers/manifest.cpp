@@ -77,17 +77,9 @@ HeaderProbe read_probe(ByteReader& in) {
 }
 
 void write(ByteWriter& out, const HeaderSet& set) {
-    out.count(set.headers.size());
-    for (const auto& header : set.headers)
-        write(out, header);
-    out.count(set.probes.size());
-    for (const auto& probe : set.probes)
-        write(out, probe);
-    out.count(set.variables.size());
-    for (const auto& [name, value] : set.variables) {
-        out.text(name);
-        out.text(value);
-    }
+    out.list(set.headers, [&](const auto& header) { write(out, header); });
+    out.list(set.probes, [&](const auto& probe) { write(out, probe); });
+    write(out, set.variables);
     out.count(set.calculations.size());
     for (const auto& [calculation, result] : set.calculations) {
         out.number(calculation.function);
@@ -100,16 +92,9 @@ void write(ByteWriter& out, const HeaderSet& set) {
 
 HeaderSet read_set(ByteReader& in) {
     HeaderSet set;
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        set.headers.push_back(read_record(in));
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        set.probes.push_back(read_probe(in));
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        VariableRecord variable;
-        variable.name = in.text();
-        variable.value = in.text();
-        set.variables.push_back(std::move(variable));
-    }
+    set.headers = in.list([&] { return read_record(in); });
+    set.probes = in.list([&] { return read_probe(in); });
+    set.variables = read_variables(in);
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
         Calculation calculation;
         calculation.function = in.number<std::uint8_t>();
@@ -122,6 +107,17 @@ HeaderSet read_set(ByteReader& in) {
 }
 
 }  // namespace
+
+void write(ByteWriter& out, const std::vector<VariableRecord>& variables) {
+    out.list(variables, [&](const VariableRecord& variable) {
+        out.text(variable.name);
+        out.text(variable.value);
+    });
+}
+
+std::vector<VariableRecord> read_variables(ByteReader& in) {
+    return in.list([&] { return VariableRecord{in.text(), in.text()}; });
+}
 
 VariableRecord VariableRecord::of(std::string name, const char* value) {
     return {std::move(name), value == nullptr ? "unset" : sha256(value).to_hex()};

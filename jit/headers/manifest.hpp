@@ -11,10 +11,10 @@
 // contain each other), so that a manifest is valid wherever the same files exist.
 #pragma once
 
-#include "jit/bytes.hpp"
 #include "jit/files/calculation.hpp"
 #include "jit/files/file_state.hpp"
 #include "jit/headers/search_folders.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/store/key.hpp"
 
 #include <lode/base/error.hpp>
@@ -59,6 +59,9 @@ struct VariableRecord {
 
     friend auto operator<=>(const VariableRecord&, const VariableRecord&) = default;
 };
+
+void write(ByteWriter& out, const std::vector<VariableRecord>& variables);
+[[nodiscard]] std::vector<VariableRecord> read_variables(ByteReader& in);
 
 /// One state of everything that a compilation asked for. The request's key together with key_list()
 /// identifies the entry.

@@ -1,8 +1,8 @@
 #include "jit/nvrtc/bundled_headers.hpp"
 
 #include "base/cache_folder.hpp"
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/file.hpp"
 #include "base/os/process.hpp"
 #include "base/try.hpp"

@@ -4,7 +4,6 @@
 #include "base/os/library.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
-#include "jit/flags.hpp"
 #include "jit/nvrtc/bundled_headers.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
@@ -142,6 +141,13 @@ void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,
     include_folders_ = toolkit_include_folders(path_, here);
 }
 
+std::vector<std::string> NvrtcLibrary::machine_flags(const Arch& arch) const {
+    std::vector<std::string> flags = {"-arch=" + arch.to_string(), "--modify-stack-limit=false"};
+    constexpr int no_cache_since[] = {12, 9};
+    if (at_least(no_cache_since[0], no_cache_since[1])) flags.emplace_back("--no-cache");
+    return flags;
+}
+
 std::vector<CompilerFile> NvrtcLibrary::files() const {
     const std::lock_guard guard(files_mutex_);
     if (files_) return *files_;
@@ -168,7 +174,7 @@ Result<std::string> NvrtcLibrary::build() const {
         const auto arch = Arch(supported_.front()).as_virtual();
         LODE_TRY_ASSIGN(const NvrtcProgram program,
                         NvrtcProgram::create(table_, "", "empty.cu", {}));
-        const std::vector<std::string> flags = machine_flags(*this, arch);
+        const std::vector<std::string> flags = machine_flags(arch);
         FileAccesses unwanted;
         const FileAccessScope scope(unwanted);
         if (const auto result = program.compile(flags); result != NVRTC_SUCCESS) {

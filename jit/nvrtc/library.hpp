@@ -1,9 +1,9 @@
 // NvrtcLibrary: an opened NVRTC and its properties.
 #pragma once
 
-#include "jit/files/file_state.hpp"
 #include "jit/nvrtc/locate.hpp"
 #include "jit/nvrtc/table.hpp"
+#include "jit/request/compile_files.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
@@ -17,14 +17,6 @@
 #include <vector>
 
 namespace LODE_NAMESPACE {
-
-/// A library that a compiler consists of, and the stamp of its file.
-struct CompilerFile {
-    std::string path;
-    FileStamp stamp;
-
-    friend bool operator==(const CompilerFile&, const CompilerFile&) = default;
-};
 
 /// Opened once, never closed or changed: every member may be called from any thread.
 class NvrtcLibrary {
@@ -55,6 +47,10 @@ public:
     [[nodiscard]] void* symbol(std::string_view name) const noexcept {
         return library_.symbol(name);
     }
+
+    /// The flags that depend on the machine, not on the user's options: the target, and switches
+    /// that keep NVRTC from changing the stack limit of the process and from caching by itself.
+    [[nodiscard]] std::vector<std::string> machine_flags(const Arch& arch) const;
 
     /// Whether a FileAccessScope records this NVRTC's file system queries.
     [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jit/nvrtc/table.hpp"
+#include "jit/request/header_view.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace LODE_NAMESPACE {
-
-/// An in-memory header by reference. Both texts end with NUL and must outlive the program's
-/// creation.
-struct HeaderView {
-    const char* name;
-    const char* text;
-};
 
 /// Move-only. Holds a pointer to `table`, which must outlive it. For one thread at a time.
 class NvrtcProgram {

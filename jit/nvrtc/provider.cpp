@@ -2,7 +2,7 @@
 
 #include "base/process_end.hpp"
 #include "base/try.hpp"
-#include "jit/compiler_thread.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,10 @@
 #include "jit/pch/precompiler.hpp"
 
+#include "base/os/file.hpp"
 #include "base/try.hpp"
 #include "jit/pch/header_size.hpp"
+#include "jit/request/text_words.hpp"
 #include "jit/store/sealed_file.hpp"
-#include "jit/text_words.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -133,7 +134,7 @@ std::optional<PchPlan> Precompiler::use(const Key& key, StoredHeader stored) {
     plan.open_file = std::move(stored.file);
     if (!stored.record.conditions.hold(plan.accesses)) return std::nullopt;
     // What was verified is what NVRTC opens, whatever happens to the name.
-    plan.file.path = fmt::format("/proc/self/fd/{}", plan.open_file.get());
+    plan.file.path = os::path_of(plan.open_file.get()).string();
     return plan;
 }
 
@@ -164,7 +165,7 @@ std::optional<PchPlan> Precompiler::make(const Question& question, const PchStor
     auto temporary = store.make_temporary();
     if (!temporary) return std::nullopt;
     plan.temporary = *std::move(temporary);
-    plan.file.path = store.path_of(plan.temporary);
+    plan.file.path = store.path_of(plan.temporary).string();
     return plan;
 }
 

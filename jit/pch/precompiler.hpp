@@ -6,7 +6,7 @@
 // that. Before each use, everything recorded is compared with what is there now.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"

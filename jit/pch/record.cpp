@@ -139,14 +139,8 @@ Bytes format_record(const PchRecord& record) {
     write(file, record.verified.stamp);
     file.text(record.verified.boot);
     ByteWriter conditions;
-    conditions.count(record.conditions.paths.size());
-    for (const auto& path : record.conditions.paths)
-        write(conditions, path);
-    conditions.count(record.conditions.variables.size());
-    for (const auto& [name, value] : record.conditions.variables) {
-        conditions.text(name);
-        conditions.text(value);
-    }
+    conditions.list(record.conditions.paths, [&](const auto& path) { write(conditions, path); });
+    write(conditions, record.conditions.variables);
     SealedWriter out(cache::FileKind::pch);
     out.section(key_part, as_bytes(record.key_text), SealedWriter::Effort::usual);
     out.section(file_part, file.bytes(), SealedWriter::Effort::none);
@@ -167,14 +161,8 @@ Result<PchRecord> parse_record(std::span<const std::byte> bytes) {
     if (!in.ended()) return cache::damaged("its state can't be parsed");
     LODE_TRY_ASSIGN(const Bytes conditions, sealed.section(conditions_part));
     ByteReader rest(conditions);
-    for (std::size_t left = rest.count(); left > 0 && rest.ok(); --left)
-        record.conditions.paths.push_back(read_condition(rest));
-    for (std::size_t left = rest.count(); left > 0 && rest.ok(); --left) {
-        VariableRecord variable;
-        variable.name = rest.text();
-        variable.value = rest.text();
-        record.conditions.variables.push_back(std::move(variable));
-    }
+    record.conditions.paths = rest.list([&] { return read_condition(rest); });
+    record.conditions.variables = cache::read_variables(rest);
     if (!rest.ended()) return cache::damaged("its conditions can't be parsed");
     return record;
 }

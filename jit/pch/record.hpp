@@ -7,9 +7,9 @@
 //   3 conditions  the answers to the compiler's file system queries: paths, contents, variables
 #pragma once
 
-#include "jit/bytes.hpp"
 #include "jit/files/file_accesses.hpp"
 #include "jit/headers/manifest.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

@@ -4,12 +4,12 @@
 #include <lode/base/api.hpp>
 
 #include <cstdint>
-#include <string>
+#include <filesystem>
 
 namespace LODE_NAMESPACE::pch {
 
 struct Settings {
-    std::string folder;  ///< The cache folder; empty switches precompiled headers off.
+    std::filesystem::path folder;  ///< The cache folder; empty switches precompiled headers off.
     bool is_writable = false;
     std::uint64_t max_bytes = 0;
     std::uint64_t least_header_bytes = 0;

@@ -111,7 +111,7 @@ Status PchStore::publish(const Key& key, const std::string& temporary,
                                 before->size, settings_.max_bytes));
     }
     const auto content = digest_of_open_file(file.get());
-    if (!content) return fail_from_errno("Reading the cache", path_of(temporary), errno);
+    if (!content) return fail_from_errno("Reading the cache", path_of(temporary).string(), errno);
     LODE_TRY(folder_.adopt(temporary, file_of(key)));
     // Renaming changes the stamp.
     const auto stamp = stamp_of_open(file.get());

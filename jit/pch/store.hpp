@@ -11,7 +11,7 @@
 // NVRTC maps it into its memory as it is.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "jit/pch/record.hpp"
 #include "jit/pch/settings.hpp"
 #include "jit/store/key.hpp"
@@ -20,6 +20,7 @@
 
 #include <lode/base/error.hpp>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -50,8 +51,8 @@ public:
 
     /// A new file's name, relative to the folder; made empty. Errors: file_failed.
     [[nodiscard]] Result<std::string> make_temporary() const;
-    [[nodiscard]] std::string path_of(const std::string& name) const {
-        return (folder_.path() / name).string();
+    [[nodiscard]] std::filesystem::path path_of(const std::string& name) const {
+        return folder_.path() / name;
     }
     void discard(const std::string& temporary) const { (void)folder_.remove(temporary); }
 

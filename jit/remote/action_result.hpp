@@ -10,7 +10,7 @@
 // digest.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

@@ -1,7 +1,7 @@
 // RemoteStore: a server that keeps blobs by name, for RemoteTier.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

@@ -3,7 +3,7 @@
 #include "base/file.hpp"
 #include "base/os/file.hpp"
 #include "base/try.hpp"
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <cerrno>
 #include <chrono>

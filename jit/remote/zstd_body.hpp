@@ -1,7 +1,7 @@
 // Bodies that a server sends compressed.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/error.hpp>
 

@@ -1,7 +1,7 @@
 #include "jit/store/entry_format.hpp"
 
 #include "base/try.hpp"
-#include "jit/image_bytes.hpp"
+#include "jit/request/image_bytes.hpp"
 #include "jit/store/sealed_file.hpp"
 
 #include <algorithm>

@@ -14,8 +14,8 @@
 //   10 answer     the answer to a call by a program; only where the key's output is nvrtc
 #pragma once
 
-#include "jit/bytes.hpp"
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/bytes.hpp"
+#include "jit/request/nvrtc_call.hpp"
 #include "jit/store/key.hpp"
 
 #include <lode/base/error.hpp>

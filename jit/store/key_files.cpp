@@ -1,7 +1,7 @@
 #include "jit/store/key_files.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/file.hpp"
 #include "base/try.hpp"
 

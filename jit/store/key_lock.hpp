@@ -6,7 +6,7 @@
 // releases a lock when its holder dies.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "jit/store/trusted_folder.hpp"
 
 #include <lode/base/digest.hpp>

@@ -11,7 +11,7 @@
 // Any changed bit invalidates the magic, a size, the seal or a section's checksum.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/error.hpp>
 

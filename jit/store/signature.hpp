@@ -9,7 +9,7 @@
 // signatures are Ed25519 (RFC 8032), made by OpenSSL.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/store/tier.hpp"
 
 #include <lode/base/error.hpp>

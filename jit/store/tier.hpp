@@ -5,7 +5,7 @@
 // of bytes: the user's disk, read-only packs, and tiers that a host adds through this interface.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>

@@ -6,7 +6,7 @@
 // and removing follow no link either, and a link in the place of a folder to be written is removed.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/file_operations.hpp"
 #include "jit/store/tier.hpp"
 

@@ -1,7 +1,7 @@
 // Messages over a socket: a fixed header, then the bytes.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/error.hpp>
 

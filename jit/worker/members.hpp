@@ -1,9 +1,10 @@
 // The options of a request as bytes: what writes and what reads visit the same list.
 #pragma once
 
-#include "jit/bytes.hpp"
-#include "jit/options_fields.hpp"
-#include "jit/options_text.hpp"
+#include "jit/request/bytes.hpp"
+#include "jit/request/nvrtc_call.hpp"
+#include "jit/request/options_fields.hpp"
+#include "jit/request/options_text.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,18 +26,6 @@ inline std::optional<std::string> read_optional(ByteReader& in) {
     return in.text();
 }
 
-inline void write(ByteWriter& out, const std::vector<std::string>& texts) {
-    out.count(texts.size());
-    for (const auto& text : texts)
-        out.text(text);
-}
-inline std::vector<std::string> read_texts(ByteReader& in) {
-    std::vector<std::string> texts;
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        texts.push_back(in.text());
-    return texts;
-}
-
 inline std::vector<std::byte> read_bytes(ByteReader& in) {
     const auto bytes = in.raw(in.number<std::uint64_t>());
     return {bytes.begin(), bytes.end()};
@@ -55,26 +44,17 @@ struct MemberWriter {
         out.flag(value.has_value());
         put(value.value_or(Value{}));
     }
-    void put(const std::vector<std::string>& texts) const { write(out, texts); }
+    void put(const std::vector<std::string>& texts) const { out.texts(texts); }
     void put(const std::vector<std::filesystem::path>& paths) const {
-        out.count(paths.size());
-        for (const auto& path : paths)
-            out.text(path.string());
+        out.list(paths, [&](const auto& path) { out.text(path.string()); });
     }
     void put(const std::vector<Definition>& definitions) const {
-        out.count(definitions.size());
-        for (const auto& [name, value] : definitions) {
-            out.text(name);
-            write(out, value);
-        }
+        out.list(definitions, [&](const Definition& definition) {
+            out.text(definition.name);
+            write(out, definition.value);
+        });
     }
-    void put(const std::vector<Header>& headers) const {
-        out.count(headers.size());
-        for (const auto& [name, text] : headers) {
-            out.text(name);
-            out.long_text(text);
-        }
-    }
+    void put(const std::vector<Header>& headers) const { write(out, headers); }
     void put(const Math& math) const { each_field(math, *this); }
     template <class Enum>
     requires std::is_enum_v<Enum>
@@ -96,27 +76,14 @@ struct MemberReader {
         take(read);
         value = has_value ? std::optional(read) : std::nullopt;
     }
-    void take(std::vector<std::string>& texts) const { texts = read_texts(in); }
+    void take(std::vector<std::string>& texts) const { texts = in.texts(); }
     void take(std::vector<std::filesystem::path>& paths) const {
-        for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-            paths.emplace_back(in.text());
+        paths = in.list([&] { return std::filesystem::path(in.text()); });
     }
     void take(std::vector<Definition>& definitions) const {
-        for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-            Definition definition;
-            definition.name = in.text();
-            definition.value = read_optional(in);
-            definitions.push_back(std::move(definition));
-        }
+        definitions = in.list([&] { return Definition{in.text(), read_optional(in)}; });
     }
-    void take(std::vector<Header>& headers) const {
-        for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-            Header header;
-            header.name = in.text();
-            header.text = in.long_text();
-            headers.push_back(std::move(header));
-        }
-    }
+    void take(std::vector<Header>& headers) const { headers = read_headers(in); }
     void take(Math& math) const { each_field(math, *this); }
     template <class Enum>
     requires std::is_enum_v<Enum>

@@ -1,8 +1,8 @@
 #include "jit/worker/message.hpp"
 
 #include "base/try.hpp"
-#include "jit/flags.hpp"
-#include "jit/image_bytes.hpp"
+#include "jit/request/flags.hpp"
+#include "jit/request/image_bytes.hpp"
 #include "jit/worker/members.hpp"
 
 #include <chrono>
@@ -81,7 +81,7 @@ Source read_source(ByteReader& in) {
 }
 
 void write(ByteWriter& out, const pch::Settings& pch) {
-    out.text(pch.folder);
+    out.text(pch.folder.string());
     out.flag(pch.is_writable);
     out.number(pch.max_bytes);
     out.number(pch.least_header_bytes);
@@ -209,24 +209,6 @@ FileAccesses read_files(ByteReader& in) {
     return FileAccesses(std::move(record));
 }
 
-void write(ByteWriter& out, const std::vector<CompilerFile>& files) {
-    out.count(files.size());
-    for (const auto& [path, stamp] : files) {
-        out.text(path);
-        out.number(stamp);
-    }
-}
-std::vector<CompilerFile> read_compiler_files(ByteReader& in) {
-    std::vector<CompilerFile> files;
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        CompilerFile file;
-        file.path = in.text();
-        file.stamp = in.number<FileStamp>();
-        files.push_back(std::move(file));
-    }
-    return files;
-}
-
 void write(ByteWriter& out, const CompilerProperties& properties) {
     const CompilerInfo& info = properties.info;
     out.number(std::int32_t{info.version_major});
@@ -234,10 +216,8 @@ void write(ByteWriter& out, const CompilerProperties& properties) {
     out.text(info.build);
     out.text(info.path.string());
     MemberWriter{out}.put(info.include_folders);
-    out.count(info.supported.size());
-    for (const auto cc : info.supported)
-        out.number(std::int32_t{cc.number()});
-    write(out, info.search_attempts);
+    out.list(info.supported, [&](auto cc) { out.number(std::int32_t{cc.number()}); });
+    out.texts(info.search_attempts);
     write(out, properties.files);
 }
 CompilerProperties read_properties(ByteReader& in) {
@@ -248,9 +228,9 @@ CompilerProperties read_properties(ByteReader& in) {
     info.build = in.text();
     info.path = in.text();
     MemberReader{in}.take(info.include_folders);
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
-    info.search_attempts = read_texts(in);
+    info.supported =
+        in.list([&] { return ComputeCapability::from_number(in.number<std::int32_t>()); });
+    info.search_attempts = in.texts();
     properties.files = read_compiler_files(in);
     return properties;
 }
@@ -322,7 +302,7 @@ Bytes format_setup(const JailSetup& setup) {
     ByteWriter out;
     out.number(protocol_version);
     write(out, setup.nvrtc);
-    write(out, setup.folders);
+    MemberWriter{out}.put(setup.folders);
     out.number(setup.open_files);
     out.number(setup.read_bytes);
     return std::move(out).take();
@@ -332,7 +312,7 @@ Result<JailSetup> parse_setup(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
     JailSetup setup;
     setup.nvrtc = read_search(in);
-    setup.folders = read_texts(in);
+    MemberReader{in}.take(setup.folders);
     setup.open_files = in.number<std::uint32_t>();
     setup.read_bytes = in.number<std::uint64_t>();
     if (!in.ended()) return damaged("setup");
@@ -344,12 +324,12 @@ Bytes format_request(const Request& request) {
     ByteWriter out;
     out.number(protocol_version);
     write(out, request.nvrtc);
-    out.text(request.working_folder);
-    write(out, request.environment);
+    out.text(request.working_folder.string());
+    out.texts(request.environment);
     write(out, compilation.source);
     out.text(compilation.arch.to_string());
     each_field(compilation.options, MemberWriter{out});
-    write(out, compilation.name_expressions);
+    out.texts(compilation.name_expressions);
     write(out, request.pch);
     out.text(request.source_files.source);
     out.text(request.source_files.headers);
@@ -367,12 +347,12 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
     Request request{.nvrtc = read_search(in),
                     .working_folder = in.text(),
-                    .environment = read_texts(in),
+                    .environment = in.texts(),
                     .compilation = {read_source(in), {}}};
     CompileRequest& compilation = request.compilation;
     const auto arch = Arch::parse(in.text());
     each_field(compilation.options, MemberReader{in});
-    compilation.name_expressions = read_texts(in);
+    compilation.name_expressions = in.texts();
     request.pch = read_pch(in);
     request.source_files.source = in.text();
     request.source_files.headers = in.text();

@@ -5,12 +5,13 @@
 // worker of different versions refuse each other (protocol_version).
 #pragma once
 
-#include "jit/bytes.hpp"
-#include "jit/compile.hpp"
 #include "jit/nvrtc/locate.hpp"
 #include "jit/nvrtc/provider.hpp"
-#include "jit/nvrtc_call.hpp"
 #include "jit/pch/settings.hpp"
+#include "jit/request/bytes.hpp"
+#include "jit/request/compile_files.hpp"
+#include "jit/request/nvrtc_call.hpp"
+#include "jit/request/source_files.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -45,7 +46,7 @@ struct LinkTask {
 /// One compilation or link, with everything of the host that decides its result.
 struct Request {
     NvrtcSearchEnvironment nvrtc;          ///< Where the host searches for the compiler.
-    std::string working_folder;            ///< Where relative paths start.
+    std::filesystem::path working_folder;  ///< Where relative paths start.
     std::vector<std::string> environment;  ///< "NAME=value"
     /// The host ends the worker at its limits; see memory_limit.hpp. For a link, the source has its
     /// name and the architecture is its target.
@@ -75,8 +76,8 @@ struct Answer {
 
 /// What a worker in a jail needs to know at its start (jail.hpp).
 struct JailSetup {
-    NvrtcSearchEnvironment nvrtc;      ///< Where the host searches for the compiler.
-    std::vector<std::string> folders;  ///< Readable ones.
+    NvrtcSearchEnvironment nvrtc;                ///< Where the host searches for the compiler.
+    std::vector<std::filesystem::path> folders;  ///< Readable ones.
     std::uint32_t open_files = 0;
     std::uint64_t read_bytes = 0;
 };

@@ -18,7 +18,7 @@ Request request_here(CompileRequest compilation, bool is_jailed) {
     std::error_code problem;
     const auto folder = std::filesystem::current_path(problem);
     return {.nvrtc = {},
-            .working_folder = problem ? "/" : folder.string(),
+            .working_folder = problem ? std::filesystem::path("/") : folder,
             .environment = worker_environment(is_jailed),
             .compilation = std::move(compilation)};
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/os/child.hpp"
-#include "jit/compile_control.hpp"
+#include "jit/request/compile_control.hpp"
 #include "jit/worker/message.hpp"
 
 #include <lode/base/error.hpp>

@@ -1,6 +1,6 @@
 #include "runtime/driver/emulator_search.hpp"
 
-#include "runtime/driver_state.hpp"
+#include "runtime/driver/driver_state.hpp"
 
 #include <lode/base/environment.hpp>
 

@@ -1,5 +1,5 @@
-#include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <fmt/format.h>
 

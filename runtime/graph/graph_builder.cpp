@@ -1,9 +1,9 @@
 #include "base/message_text.hpp"
-#include "runtime/device_checks.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
-#include "runtime/kernel_state.hpp"
 #include "runtime/memory/copy_box.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/empty.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <lode/runtime/graph.hpp>
 

@@ -1,7 +1,7 @@
-#include "runtime/device_checks.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/empty.hpp"
+#include "runtime/state/kernel_state.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What graphs, executable graphs and captures share.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/graph.hpp>
 

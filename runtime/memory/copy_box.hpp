@@ -1,7 +1,7 @@
 // Copies of boxes between host memory, pitched device memory and arrays, in every combination.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/box.hpp>
 #include <lode/runtime/native.hpp>

@@ -1,8 +1,8 @@
 // What all copies and fills check: that there is memory and a stream, and that they fit together.
 #pragma once
 
-#include "runtime/device_checks.hpp"
-#include "runtime/in_order.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/in_order.hpp"
 
 #include <lode/runtime/device_span.hpp>
 

@@ -1,5 +1,5 @@
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/device_span.hpp>
 

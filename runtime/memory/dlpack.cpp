@@ -1,5 +1,5 @@
 #include "base/message_text.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/dlpack.hpp>
 

@@ -1,7 +1,7 @@
 #include "base/os/file.hpp"
-#include "runtime/device_checks.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/external.hpp>
 

@@ -1,6 +1,6 @@
 #include "base/os/process.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/registered_memory.hpp>

@@ -1,7 +1,7 @@
-#include "runtime/device_state.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/device_state.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/ipc.hpp>
 

@@ -1,8 +1,8 @@
 #include "base/align_up.hpp"
 #include "base/os/file.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/growable.hpp>
 #include <lode/runtime/shared.hpp>

@@ -1,6 +1,6 @@
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/memory.hpp>

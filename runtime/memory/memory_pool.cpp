@@ -1,7 +1,7 @@
-#include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/memory_pool.hpp>
 

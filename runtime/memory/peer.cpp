@@ -1,4 +1,4 @@
-#include "runtime/device_checks.hpp"
+#include "runtime/state/device_checks.hpp"
 
 #include <lode/runtime/peer.hpp>
 

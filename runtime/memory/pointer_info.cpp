@@ -1,4 +1,4 @@
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/pointer_info.hpp>
 

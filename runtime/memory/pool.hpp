@@ -1,7 +1,7 @@
 // What all calls with memory pools check.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 namespace LODE_NAMESPACE::detail {
 

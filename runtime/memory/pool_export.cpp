@@ -1,10 +1,10 @@
 // The part of MemoryPool that shares pools and their buffers with other processes.
 #include "base/os/file.hpp"
-#include "runtime/device_checks.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/empty.hpp"
 #include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/device_state.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/memory_pool.hpp>
 

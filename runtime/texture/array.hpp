@@ -1,8 +1,8 @@
 // What arrays, textures and surfaces share.
 #pragma once
 
-#include "runtime/device_checks.hpp"
-#include "runtime/empty.hpp"
+#include "runtime/state/device_checks.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <lode/runtime/array.hpp>
 

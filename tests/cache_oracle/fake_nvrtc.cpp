@@ -3,7 +3,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/files/file_state.hpp"
-#include "jit/shims.hpp"
+#include "jit/request/shims.hpp"
 #include "tests/cache_oracle/preprocessor.hpp"
 
 #include <system_error>

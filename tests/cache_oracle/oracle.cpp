@@ -33,7 +33,7 @@ std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const Wor
                                                      const fs::path& cache) {
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
     pch::Settings pch;
-    if (plan.precompiles && !cache.empty()) pch = {cache.native(), true, most_bytes, 1, false};
+    if (plan.precompiles && !cache.empty()) pch = {cache, true, most_bytes, 1, false};
     if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, std::move(pch), {});
     return std::make_unique<FakeNvrtc>(world.toolkit(), plan.compiler_folder());
 }

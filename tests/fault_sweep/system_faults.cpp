@@ -3,7 +3,7 @@
 // have the same filter, and their calls always go on.
 #include "tests/fault_sweep/system_faults.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <algorithm>
 #include <array>

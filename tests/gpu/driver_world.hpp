@@ -1,7 +1,7 @@
 // One driver with a context and one object of each kind, and the calls to make on it.
 #pragma once
 
-#include "runtime/driver_state.hpp"
+#include "runtime/driver/driver_state.hpp"
 #include "tests/gpu/driver_handles.hpp"
 
 #include <lode/runtime/driver.hpp>

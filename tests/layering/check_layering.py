@@ -32,26 +32,23 @@ FOLDERS = {
     "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/isa",
                         "emulator/memory"},
     "emulator/toolkit": {"emulator/decode", "emulator/driver"},
-    "jit": {"jit/files", "jit/nvrtc", "jit/pch", "jit/worker"},
+    "jit": {"jit/files", "jit/nvrtc", "jit/pch", "jit/request", "jit/worker"},
     "jit/cache": {"jit", "jit/files", "jit/headers", "jit/nvrtc", "jit/pch", "jit/remote",
-                  "jit/store", "jit/worker"},
+                  "jit/request", "jit/store", "jit/worker"},
     "jit/files": set(),
-    "jit/nvrtc": {"jit/files"},
-    "jit/pch": {"jit/nvrtc", "jit/files", "jit/headers", "jit/store"},
-    "jit/worker": {"jit/pch", "jit/nvrtc", "jit/files"},
-    "jit/store": {"jit/files"},
-    "jit/remote": {"jit/store"},
-    "jit/headers": {"jit/store", "jit/files"},
-    "runtime/graph": {"runtime/memory"},
-    "runtime/memory": set(),
-    "runtime/texture": {"runtime/memory"},
+    "jit/request": {"jit/files"},
+    "jit/nvrtc": {"jit/files", "jit/request"},
+    "jit/pch": {"jit/files", "jit/headers", "jit/nvrtc", "jit/request", "jit/store"},
+    "jit/worker": {"jit/files", "jit/nvrtc", "jit/pch", "jit/request"},
+    "jit/store": {"jit/files", "jit/request"},
+    "jit/remote": {"jit/request", "jit/store"},
+    "jit/headers": {"jit/files", "jit/request", "jit/store"},
+    "runtime/driver": set(),
+    "runtime/state": {"runtime/driver"},
+    "runtime/memory": {"runtime/driver", "runtime/state"},
+    "runtime/graph": {"runtime/driver", "runtime/memory", "runtime/state"},
+    "runtime/texture": {"runtime/driver", "runtime/memory", "runtime/state"},
 }
-# Headers outside these folders that every folder of their component may include.
-SHARED = {"base/align_up.hpp", "base/descriptor.hpp", "jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/compiler_thread.hpp",
-          "jit/flags.hpp", "jit/image_bytes.hpp", "jit/nvjitlink.hpp", "jit/nvrtc_call.hpp", "jit/compile_call.hpp", "jit/options_fields.hpp",
-          "jit/options_text.hpp", "jit/shims.hpp", "jit/text_words.hpp", "runtime/device_checks.hpp",
-          "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
-          "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
 # What only the seam to the operating system (base/os) includes, whose headers have none of it.
 OS_HEADER = re.compile(r"^(sys|linux|asm|arpa|net|netinet)/|^(dirent|dlfcn|elf|execinfo|fcntl|fts|ftw|glob|"
                        r"grp|io|langinfo|link|malloc|netdb|poll|process|pthread|pwd|sched|semaphore|spawn|"
@@ -62,6 +59,8 @@ SEAM = re.compile(r"^(base|jit|runtime|emulator|c)/|^include/")
 # asks that loader for what a stand-in has replaced. The tools may include everything.
 OS_BODIES = re.compile(r"^base/os/linux/|^jit/nvrtc/linux/|^jit/shims/|"
                        r"^emulator/toolkit/(redirect/.*|original\.hpp)$")
+# The folders of the system whose files only these bodies know.
+OS_FOLDER = re.compile(r'"/(proc|sys|dev|etc)/')
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
@@ -157,12 +156,24 @@ def check_folder(path, folder, report):
     """Checks that a file of a folder in FOLDERS includes only what the folder may."""
     component = folder.split("/")[0]
     for number, name in includes_of(path):
-        if name.split("/")[0] != component or name in SHARED:
+        if name.split("/")[0] != component:
             continue
         target = folder_of(name)
         if target != folder and target not in FOLDERS[folder]:
             others = " and ".join(sorted(FOLDERS[folder])) or "no other folder of it"
             report(number, f"{folder} includes {name}: it may include {others}")
+
+
+def check_table(root, report_at):
+    """Checks that docs/dev/architecture.md has a row for each folder, with what it may include."""
+    page = root / "docs/dev/architecture.md"
+    rows = dict(re.findall(r"^\| (\w+(?:/\w+)?) \| ([\w, ]+) \|$", page.read_text(encoding="utf-8"),
+                           re.MULTILINE)) if page.exists() else None
+    for folder, others in FOLDERS.items() if rows is not None else ():
+        component = folder.split("/")[0]
+        row = ", ".join(sorted(other.removeprefix(component + "/") for other in others)) or "nothing"
+        if rows.get(folder) != row:
+            report_at(page, 1, f"the row of {folder} isn't '{row}'")
 
 
 def check_quotes(path, report):
@@ -309,7 +320,7 @@ def check_notices(root, report_at):
 
 
 def os_violations(root, folder):
-    """Yields (path, line number, rule) of the operating system's headers above base/os."""
+    """Yields (path, line number, rule) of the operating system's headers and folders above base/os."""
     for path in sources_in(root / folder):
         name = path.relative_to(root).as_posix()
         if SEAM.match(name) and not OS_BODIES.match(name):
@@ -318,6 +329,10 @@ def os_violations(root, folder):
                     yield path, number, f"{header} belongs to the operating system: base/os offers it"
                 elif re.match(r"base/os/linux/", header):
                     yield path, number, f"{header} is a private header of base/os"
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if match := OS_FOLDER.search(line):
+                    yield path, number, (f"/{match.group(1)} belongs to the operating system: base/os "
+                                         "offers what is in it")
 
 
 def check_namespace(path, report):
@@ -373,6 +388,7 @@ def check(root):
     check_declarations(root, report_at)
     check_libraries(root, report_at)
     check_notices(root, report_at)
+    check_table(root, report_at)
     return violations
 
 

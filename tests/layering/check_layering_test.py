@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Plants violations in small trees; check_layering.py must find each of them and nothing else."""
 
+import graphlib
 import pathlib
 import re
 import tempfile
@@ -67,6 +68,12 @@ class Layering(unittest.TestCase):
         self.assert_found("emulator/memory/x.cpp", "#include <sys/mman.h>\n", "emulator/memory/x.cpp:1",
                           "belongs to the operating system")
 
+    def test_only_the_seam_knows_the_folders_of_the_system(self):
+        self.write("base/os/linux/process.cpp", 'read("/proc/self/maps");\n')
+        self.write("jit/x.cpp", "// A link below /proc.\n")
+        self.assert_found("jit/y.cpp", '\nfmt::format("/proc/self/fd/{}", file);\n', "jit/y.cpp:2",
+                          "/proc belongs to the operating system")
+
     def test_headers_of_the_seam_are_portable(self):
         self.assert_found("base/os/file.hpp", "#include <sys/stat.h>\n", "base/os/file.hpp:1",
                           "belongs to the operating system")
@@ -127,24 +134,37 @@ class Layering(unittest.TestCase):
                 ("jit/files/x.cpp", "jit/nvrtc/table.hpp", "no other folder"),
                 ("jit/nvrtc/x.cpp", "jit/store/tier.hpp", "may include jit/files"),
                 ("jit/store/x.cpp", "jit/headers/manifest.hpp", "may include jit/files"),
-                ("jit/headers/x.cpp", "jit/cache/lookup.hpp", "jit/files and jit/store"),
-                ("jit/worker/x.cpp", "jit/cache/backend.hpp", "jit/files and jit/nvrtc and jit/pch"),
-                ("jit/remote/x.hpp", "jit/cache/storage.hpp", "may include jit/store"),
-                ("jit/x.cpp", "jit/cache/backend.hpp", "jit/nvrtc and jit/pch and jit/worker"),
-                ("jit/x.hpp", "jit/remote/remote_tier.hpp", "jit/nvrtc and jit/pch and jit/worker"),
-                ("jit/x.cpp", "jit/store/key.hpp", "jit/nvrtc and jit/pch and jit/worker"),
+                ("jit/headers/x.cpp", "jit/cache/lookup.hpp", "jit/files and jit/request and jit/store"),
+                ("jit/worker/x.cpp", "jit/cache/backend.hpp", "jit/files and jit/nvrtc and jit/pch and jit/request"),
+                ("jit/remote/x.hpp", "jit/cache/storage.hpp", "may include jit/request and jit/store"),
+                ("jit/request/x.hpp", "jit/nvrtc/table.hpp", "may include jit/files"),
+                ("runtime/state/x.hpp", "runtime/memory/pool.hpp", "may include runtime/driver"),
+                ("jit/x.cpp", "jit/cache/backend.hpp", "jit/nvrtc and jit/pch and jit/request and jit/worker"),
+                ("jit/x.hpp", "jit/remote/remote_tier.hpp", "jit/nvrtc and jit/pch and jit/request and jit/worker"),
+                ("jit/x.cpp", "jit/store/key.hpp", "jit/nvrtc and jit/pch and jit/request and jit/worker"),
                 ("jit/store/x.cpp", "jit/remote/breaker.hpp", "may include jit/files")):
             with self.subTest(file=file, header=header):
                 self.assert_found(file, f'#include "{header}"\n', f"{file}:1", rule)
                 (self.root / file).unlink()
 
+    def test_folders_have_no_circle(self):
+        graphlib.TopologicalSorter(check_layering.FOLDERS).prepare()
+
+    def test_the_document_has_the_table(self):
+        rows = "".join(f"| {folder} | {', '.join(sorted(o.split('/')[-1] for o in others)) or 'nothing'} |\n"
+                       for folder, others in check_layering.FOLDERS.items())
+        self.write("docs/dev/architecture.md", rows)
+        self.assertEqual(check_layering.check(self.root), [])
+        self.assert_found("docs/dev/architecture.md", rows.replace("| jit/request | files |", "| jit/request | nothing |"),
+                          "docs/dev/architecture.md:1", "the row of jit/request isn't 'files'")
+
     def test_folders_include_what_they_may(self):
         self.write("emulator/driver/x.cpp", '#include "emulator/exec/machine.hpp"\n')
         self.write("jit/cache/lookup.cpp", '#include "jit/headers/manifest.hpp"\n'
                                            '#include "jit/remote/remote_tier.hpp"\n'
-                                           '#include "jit/source_files.hpp"\n')
+                                           '#include "jit/request/source_files.hpp"\n')
         self.write("jit/compile.cpp", '#include "jit/pch/prefix.hpp"\n#include "jit/diagnostics.hpp"\n')
-        self.write("jit/nvrtc/x.cpp", '#include "jit/flags.hpp"\n')
+        self.write("jit/nvrtc/x.cpp", '#include "jit/request/flags.hpp"\n')
         self.assertEqual(check_layering.check(self.root), [])
 
     def test_private_headers_stand_in_quotes_and_public_ones_in_angle_brackets(self):

@@ -1,6 +1,6 @@
 #include "tools/cached/journal.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/file.hpp"
 #include "base/os/process.hpp"
 #include "base/shared_library.hpp"

@@ -4,7 +4,7 @@
 // here work on it, whatever release it is. Where the cache can't answer, the original compiles, as
 // if this library weren't there.
 #include "jit/cache/request_context.hpp"
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/nvrtc_call.hpp"
 #include "tools/cached/journal.hpp"
 #include "tools/cached/session.hpp"
 

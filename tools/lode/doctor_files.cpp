@@ -1,9 +1,9 @@
 // The part of `lode doctor` that looks at files: the cache, the packs, the toolkit's headers, the
 // workers' program.
 #include "base/file.hpp"
-#include "jit/bytes.hpp"
 #include "jit/remote/action_result.hpp"
 #include "jit/remote/remote_store.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/store/disk_tier.hpp"
 #include "jit/store/pack_tier.hpp"
 #include "jit/worker/program.hpp"

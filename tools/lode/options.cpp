@@ -4,7 +4,7 @@
 #include "base/quantity.hpp"
 #include "base/suggested_arch.hpp"
 #include "base/try.hpp"
-#include "jit/options_text.hpp"
+#include "jit/request/options_text.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,7 @@
 #include "tools/lode/result_file.hpp"
 
 #include "base/file.hpp"
+#include "base/os/file.hpp"
 #include "tools/lode/input.hpp"
 
 #include <algorithm>
@@ -135,7 +136,7 @@ Status check_result_folder(const fs::path& folder) {
 Result<MemoryFile> make_memory_file() {
     Descriptor file(::memfd_create("lode-result", 0));
     if (!file) return fail_from_errno("Making a file in memory", "lode-result", errno);
-    const auto path = fmt::format("/proc/self/fd/{}", file.get());
+    const auto path = os::path_of(file.get());
     return MemoryFile{std::move(file), path};
 }
 

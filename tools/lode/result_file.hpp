@@ -1,7 +1,7 @@
 // The files and folders that options name for results. base/file.hpp's write_result() writes them.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>

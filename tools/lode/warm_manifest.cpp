@@ -4,8 +4,8 @@
 #include "base/message_text.hpp"
 #include "base/suggested_arch.hpp"
 #include "base/try.hpp"
-#include "jit/options_fields.hpp"
-#include "jit/options_text.hpp"
+#include "jit/request/options_fields.hpp"
+#include "jit/request/options_text.hpp"
 #include "jit/text.hpp"
 #include "tools/lode/options.hpp"
 

@@ -1,7 +1,7 @@
 #include "tools/worker/confine.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/try.hpp"
 #include "tools/worker/lacks.hpp"
 

@@ -44,8 +44,9 @@ Result<EnteredJail> enter_jail(const JailSetup& setup) {
         std::error_code problem;
         auto real = std::filesystem::canonical(folder, problem);
         if (problem || !std::filesystem::is_directory(real, problem)) {
-            return fail(Errc::not_found,
-                        fmt::format("The readable folder '{}' of a jail doesn't exist.", folder));
+            return fail(
+                Errc::not_found,
+                fmt::format("The readable folder '{}' of a jail doesn't exist.", folder.string()));
         }
         jail.limits.folders.push_back(std::move(real).native());
     }

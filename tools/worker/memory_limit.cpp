@@ -1,6 +1,6 @@
 #include "tools/worker/memory_limit.hpp"
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/worker/channel.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/compile_call.hpp"
-#include "jit/compiler_thread.hpp"
 #include "jit/nvjitlink.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/pch/precompiler.hpp"
 #include "jit/worker/channel.hpp"
 #include "jit/worker/jail.hpp"
@@ -76,7 +76,8 @@ private:
         }
         adopt_environment(request.environment);
         if (::chdir(request.working_folder.c_str()) != 0)
-            return fail_from_errno("Entering the working folder", request.working_folder, errno);
+            return fail_from_errno("Entering the working folder", request.working_folder.string(),
+                                   errno);
         if (request.task == Task::link) {
             LODE_TRY_ASSIGN(const auto library, nvjitlink::open(request.link.search));
             LODE_TRY_ASSIGN(const auto limit, confine_to(request));

@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -117,6 +118,10 @@ bool may_update(int file) noexcept {
 
 Descriptor duplicate(int file) noexcept {
     return Descriptor(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+}
+
+std::filesystem::path path_of(int file) {
+    return fmt::format("/proc/self/fd/{}", file);
 }
 
 bool attributes_of(int file, FileAttributes& attributes) noexcept {

@@ -1,7 +1,5 @@
 #include "base/os/library.hpp"
 
-#include "base/align_up.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +14,9 @@
 
 namespace LODE_NAMESPACE::os {
 namespace {
+
+/// Leads to the program's file.
+constexpr std::string_view program_link = "/proc/self/exe";
 
 /// Calls visit(library) for each loaded one, the program first, until it returns true.
 template <class Visit>
@@ -33,14 +34,13 @@ std::span<const ElfW(Phdr)> segments_of(const dl_phdr_info& library) noexcept {
 
 /// The GNU build ID among an ELF file's notes, in hexadecimal; empty if there is none.
 std::string build_id_in(const char* notes, std::size_t size) {
-    constexpr std::size_t align = 4;
+    constexpr auto aligned = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
     constexpr std::string_view gnu("GNU\0", 4);
     while (size >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         std::memcpy(&note, notes, sizeof(note));
-        const auto name_size = align_up<std::size_t>(note.n_namesz, align);
-        const std::size_t whole =
-            sizeof(note) + name_size + align_up<std::size_t>(note.n_descsz, align);
+        const auto name_size = aligned(note.n_namesz);
+        const std::size_t whole = sizeof(note) + name_size + aligned(note.n_descsz);
         if (whole > size) return {};
         const std::string_view name(notes + sizeof(note), note.n_namesz);
         if (note.n_type == NT_GNU_BUILD_ID && name == gnu) {
@@ -100,6 +100,10 @@ bool is_library_replaced(const std::string& path) {
     return false;
 }
 
+std::filesystem::path loader_index() {
+    return "/etc/ld.so.cache";
+}
+
 bool has_loader() noexcept {
     static const bool answer = [] {
         bool found = false;
@@ -120,7 +124,11 @@ std::filesystem::path path_at(const void* address) {
     if (::dladdr1(address, &info, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) return {};
     // info.dli_fname of a program is what its caller called it.
     const std::string_view name = static_cast<const link_map*>(found)->l_name;
-    return name.empty() ? "/proc/self/exe" : name;
+    return name.empty() ? program_link : name;
+}
+
+bool is_in_program(const void* address) {
+    return path_at(address) == program_link;
 }
 
 std::string build_id_at(const void* address) {

@@ -1,11 +1,19 @@
 #include "base/os/memory.hpp"
 
-#include "base/os/process.hpp"
+#include "base/os/file.hpp"
 
+#include <cinttypes>
 #include <climits>
+#include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -25,6 +33,16 @@ void* map_pages(void* at, std::size_t bytes, int flags, int file, std::uint64_t 
 void futex(const std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
     ::syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
+}
+
+/// The label of the memory file that a link below /proc names; empty if it names another.
+std::string label_at(const std::string& link) {
+    constexpr std::string_view before = "/memfd:";
+    constexpr std::string_view after = " (deleted)";
+    std::error_code none;
+    const auto target = std::filesystem::read_symlink(link, none).string();
+    if (!target.starts_with(before) || !target.ends_with(after)) return {};
+    return target.substr(before.size(), target.size() - before.size() - after.size());
 }
 
 }  // namespace
@@ -63,6 +81,27 @@ bool has_memory(const void* at, std::size_t bytes) noexcept {
     return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 
+bool may_access(const void* at, std::size_t bytes, bool writes) {
+    auto next = reinterpret_cast<std::uintptr_t>(at);
+    std::uintptr_t end = 0;
+    if (__builtin_add_overflow(next, bytes, &end)) return false;
+    std::ifstream maps("/proc/self/maps");
+    if (!maps) return true;
+    for (std::string line; next < end && std::getline(maps, line);) {
+        std::uintptr_t from = 0;
+        std::uintptr_t to = 0;
+        char read = 0;
+        char write = 0;
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &from, &to, &read,
+                        &write) != 4 ||
+            to <= next)
+            continue;
+        if (from > next || read != 'r' || (writes && write != 'w')) return false;
+        next = to;
+    }
+    return next >= end;
+}
+
 Descriptor make_memory_file(const char* label, std::uint64_t bytes) noexcept {
     // A longer file than this limit allows would end the process with a signal.
     rlimit longest{};
@@ -70,6 +109,18 @@ Descriptor make_memory_file(const char* label, std::uint64_t bytes) noexcept {
     Descriptor file(::memfd_create(label, MFD_CLOEXEC));
     if (file && ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return {};
     return file;
+}
+
+std::string label_of_memory_file(int file) {
+    return label_at(path_of(file));
+}
+
+Descriptor open_memory_file(ProcessId process, int file, std::string_view label) {
+    const auto link = fmt::format("/proc/{}/fd/{}", process, file);
+    if (label_at(link) != label) return {};
+    Descriptor opened = open_file(link, Open::updating);
+    // Between the two calls the process may have put another file there.
+    return opened && label_of_memory_file(opened.get()) == label ? std::move(opened) : Descriptor();
 }
 
 void wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t seen) noexcept {

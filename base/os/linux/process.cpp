@@ -1,6 +1,6 @@
 #include "base/os/process.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 
 #include <algorithm>
 #include <cerrno>

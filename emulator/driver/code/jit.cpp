@@ -1,11 +1,11 @@
 // The driver's JIT interface: images, options, logs.
 #include "base/cubin.hpp"
+#include "base/os/memory.hpp"
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code/code.hpp"
 #include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
-#include "emulator/driver/memory/host_range.hpp"
 
 #include <lode/base/fatbin.hpp>
 
@@ -141,7 +141,7 @@ std::vector<std::string> kernels_of(std::span<const std::byte> fat_binary) {
 
 CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
     constexpr std::size_t header = 16;
-    if (!is_mapped(bytes, header, false))
+    if (!os::may_access(bytes, header, false))
         return refuse_image(CUDA_ERROR_INVALID_IMAGE, "The fat binary isn't in memory.", logs);
     std::uint16_t header_bytes = 0;
     std::uint64_t entries_bytes = 0;
@@ -151,7 +151,7 @@ CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLog
     std::memcpy(&entries_bytes, bytes + entries_bytes_at, sizeof(entries_bytes));
     std::uint64_t size = 0;
     if (__builtin_add_overflow(entries_bytes, header_bytes, &size) ||
-        !is_mapped(bytes, size, false)) {
+        !os::may_access(bytes, size, false)) {
         return refuse_image(
             CUDA_ERROR_INVALID_IMAGE,
             fmt::format("The fat binary's size ({} bytes) exceeds the memory that it lies in.",
@@ -188,10 +188,10 @@ CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
         // The toolkit's fatbinary_section.h declares it.
         const std::byte* inner = nullptr;
         constexpr std::size_t data_at = 8;
-        if (!is_mapped(bytes, data_at + sizeof(inner), false))
+        if (!os::may_access(bytes, data_at + sizeof(inner), false))
             return refuse(CUDA_ERROR_INVALID_IMAGE, "cut off");
         std::memcpy(&inner, bytes + data_at, sizeof(inner));
-        if (!is_mapped(inner, sizeof(magic), false))
+        if (!os::may_access(inner, sizeof(magic), false))
             return refuse(CUDA_ERROR_INVALID_IMAGE, "a fat binary that isn't in memory");
         std::memcpy(&magic, inner, sizeof(magic));
         if (magic != fatbin_magic) return refuse(CUDA_ERROR_INVALID_IMAGE, "of an unknown format");

@@ -3,8 +3,8 @@
 #include "base/cubin.hpp"
 #include "base/elf.hpp"
 #include "base/os/library.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/driver/journal.hpp"
-#include "emulator/driver/memory/host_range.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,9 +34,9 @@ std::string message(const void* image, std::string_view what) {
     const std::string path = os::path_at(image).string();
     const bool is_packaged =
         path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos;
-    const std::string place = path.empty()                 ? "The image"
-                              : path.starts_with("/proc/") ? "The program's image"
-                                                           : "The image in " + path;
+    const std::string place = path.empty()               ? "The image"
+                              : os::is_in_program(image) ? "The program's image"
+                                                         : "The image in " + path;
     return fmt::format(
         "{} is {}; the software device runs PTX. {}", place, what,
         is_packaged ? "This Python package can't run here, unless it is built anew with PTX."
@@ -60,14 +60,14 @@ CUresult refuse(const void* image, std::string_view what, std::vector<std::strin
 
 std::vector<std::string> kernels_at(const void* cubin) {
     elf::Header header;
-    if (!is_mapped(cubin, sizeof(header), false)) return {};
+    if (!os::may_access(cubin, sizeof(header), false)) return {};
     std::memcpy(&header, cubin, sizeof(header));
     constexpr std::uint64_t most = std::uint64_t{1} << 40;
     if (header.sections_at > most || header.segments_at > most) return {};
     const auto bytes =
         std::max(header.sections_at + std::uint64_t{header.sections} * header.section_bytes,
                  header.segments_at + std::uint64_t{header.segments} * header.segment_bytes);
-    if (!is_mapped(cubin, bytes, false)) return {};
+    if (!os::may_access(cubin, bytes, false)) return {};
     return cubin_kernels({static_cast<const std::byte*>(cubin), bytes});
 }
 

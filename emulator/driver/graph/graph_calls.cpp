@@ -1,7 +1,7 @@
 // cuGraphCreate, cuGraphClone, cuGraphGetNodes and other calls on the structure of graphs.
 #include "emulator/driver/graph/graph_calls.hpp"
 
-#include "emulator/driver/memory/host_range.hpp"
+#include "base/os/memory.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -179,7 +179,8 @@ CUresult give_handles(std::span<const CUgraphNode> handles, CUgraphNode* out, st
     constexpr std::size_t usual_room = 1024;
     if (room > std::max(given, usual_room)) {
         std::size_t bytes = 0;
-        if (__builtin_mul_overflow(room, sizeof(void*), &bytes) || !is_mapped(out, bytes, true))
+        if (__builtin_mul_overflow(room, sizeof(void*), &bytes) ||
+            !os::may_access(out, bytes, true))
             return CUDA_ERROR_INVALID_VALUE;
     }
     std::fill_n(std::copy_n(handles.begin(), given, out), room - given, nullptr);

@@ -1,5 +1,5 @@
 // cuImportExternalMemory, cuImportExternalSemaphore and what is done with their results.
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/memory.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"

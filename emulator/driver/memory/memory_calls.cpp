@@ -1,9 +1,9 @@
 // cuMemAlloc… and similar calls: allocating and freeing memory of every kind.
 #include "base/align_up.hpp"
+#include "base/os/memory.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/graph/graph_works.hpp"
-#include "emulator/driver/memory/host_range.hpp"
 #include "emulator/driver/stream/streams.hpp"
 
 #include <string>
@@ -205,7 +205,7 @@ LODE_ENTRY cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
         if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0) return CUDA_ERROR_NOT_SUPPORTED;
         if (p == nullptr || bytesize == 0 || (Flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
         const bool writes = (Flags & CU_MEMHOSTREGISTER_READ_ONLY) == 0;
-        if (!is_mapped(p, bytesize, writes)) return CUDA_ERROR_INVALID_VALUE;
+        if (!os::may_access(p, bytesize, writes)) return CUDA_ERROR_INVALID_VALUE;
         return driver().allocations.register_host(context, p, bytesize, Flags);
     });
 }

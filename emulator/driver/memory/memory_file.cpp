@@ -2,11 +2,7 @@
 
 #include "base/os/file.hpp"
 
-#include <filesystem>
 #include <string_view>
-#include <system_error>
-
-#include <fmt/format.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -16,22 +12,6 @@ constexpr std::string_view own_prefix = "lode_emulator_";
 
 std::string memory_file_name(const std::string& label) {
     return std::string(own_prefix) + label;
-}
-
-/// What a link below /proc says; empty if there is none. Nothing is opened: that could block or
-/// have effects.
-std::string target_of(const std::string& link) {
-    std::error_code none;
-    return std::filesystem::read_symlink(link, none).string();
-}
-
-/// Whether a link below /proc names a file of MemoryFile::create() with this label.
-bool links_to_memory_file(const std::string& link, const std::string& label) {
-    return target_of(link) == fmt::format("/memfd:{} (deleted)", memory_file_name(label));
-}
-
-std::string link_of(int descriptor) {
-    return fmt::format("/proc/self/fd/{}", descriptor);
 }
 
 }  // namespace
@@ -44,12 +24,12 @@ MemoryFile MemoryFile::create(std::size_t bytes, const std::string& label) {
 }
 
 MemoryFile MemoryFile::import(int descriptor, const std::string& label) {
-    if (!links_to_memory_file(link_of(descriptor), label)) return {};
+    if (os::label_of_memory_file(descriptor) != memory_file_name(label)) return {};
     return import_any(descriptor);
 }
 
 MemoryFile MemoryFile::import_foreign(int descriptor) {
-    if (target_of(link_of(descriptor)).starts_with(fmt::format("/memfd:{}", own_prefix))) return {};
+    if (os::label_of_memory_file(descriptor).starts_with(own_prefix)) return {};
     return import_any(descriptor);
 }
 
@@ -65,11 +45,8 @@ MemoryFile MemoryFile::import_any(int descriptor) {
 }
 
 MemoryFile MemoryFile::open(int process, int descriptor, const std::string& label) {
-    const std::string link = fmt::format("/proc/{}/fd/{}", process, descriptor);
-    if (!links_to_memory_file(link, label)) return {};
-    const Descriptor opened = os::open_file(link, os::Open::updating);
-    // Between the two calls the process may have put another file there.
-    return opened ? import(opened.get(), label) : MemoryFile();
+    const Descriptor opened = os::open_memory_file(process, descriptor, memory_file_name(label));
+    return opened ? import_any(opened.get()) : MemoryFile();
 }
 
 int MemoryFile::duplicate() const noexcept {

@@ -1,7 +1,7 @@
 // Files without a name, whose pages can be memory in several places and processes.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "base/os/memory.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // A compilation is a function of its arguments: neither the thread nor earlier compilations of the
 // process reach the code.
-#include "jit/compiler_thread.hpp"
-#include "jit/flags.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
+#include "jit/request/flags.hpp"
 #include "tests/support/result.hpp"
 
 #include <lode/jit/cache.hpp>

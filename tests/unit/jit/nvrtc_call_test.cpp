@@ -1,5 +1,5 @@
 // What lode knows of the options of a program's call.
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "jit/shims.hpp"
+#include "jit/request/shims.hpp"
 
 #include "base/file.hpp"
 #include "tests/support/scratch_folder.hpp"

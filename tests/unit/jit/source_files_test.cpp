@@ -1,8 +1,8 @@
 // Code in memory that is also written to files: line information names them, messages don't.
-#include "jit/source_files.hpp"
+#include "jit/request/source_files.hpp"
 
 #include "base/file.hpp"
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 #include "jit/store/disk_tier.hpp"
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"

@@ -1,4 +1,4 @@
-#include "jit/text_words.hpp"
+#include "jit/request/text_words.hpp"
 
 #include "jit/translation_unit.hpp"
 

@@ -169,13 +169,13 @@ TEST_CASE("workers: relative paths and variables are the host's, also when they 
         const auto here = folder.path() / fmt::format("{}", value);
         fs::create_directories(here / "include");
         std::ofstream(here / "include" / "v.h") << fmt::format("#define V {}\n", value);
-        request.working_folder = here.native();
+        request.working_folder = here;
         const auto answer = require(pool.compile(request, {}));
         CHECK_CONTAINS(require(answer.image).ptx, fmt::format(".u32 v = {};", value));
         CHECK(answer.files.compiler.working() == here.native());
     }
     CHECK(fs::current_path() == before);
-    request.working_folder = (folder.path() / "gone").native();
+    request.working_folder = folder.path() / "gone";
     CHECK_CONTAINS(require_error(require(pool.compile(request, {})).image).message, "gone");
     CHECK(pool.size() == 1);
 }

@@ -2,7 +2,7 @@
 // their objects, and with the test if it is killed.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/os/descriptor.hpp"
 #include "tests/support/scratch.hpp"
 
 #include <atomic>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "base/try.hpp"
-#include "runtime/device_lines.hpp"
-#include "runtime/driver_state.hpp"
-#include "runtime/host_calls.hpp"
-#include "runtime/loaded_libraries.hpp"
+#include "runtime/driver/driver_state.hpp"
+#include "runtime/state/device_lines.hpp"
+#include "runtime/state/host_calls.hpp"
+#include "runtime/state/loaded_libraries.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/cache.hpp>

@@ -1,7 +1,7 @@
 // What calls check about devices: attributes, and which device and driver something belongs to.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/stream.hpp>
 

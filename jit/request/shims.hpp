@@ -2,7 +2,7 @@
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
-#include "jit/nvrtc/program.hpp"
+#include "jit/request/header_view.hpp"
 
 #include <lode/jit/compile_request.hpp>
 

@@ -1,4 +1,4 @@
-#include "jit/compiler_thread.hpp"
+#include "jit/nvrtc/compiler_thread.hpp"
 
 #include "base/file.hpp"
 #include "base/os/thread.hpp"

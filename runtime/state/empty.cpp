@@ -1,4 +1,4 @@
-#include "runtime/empty.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <fmt/format.h>
 

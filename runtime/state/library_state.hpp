@@ -1,7 +1,7 @@
 // The state of a loaded image.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/base/image.hpp>
 #include <lode/runtime/library.hpp>

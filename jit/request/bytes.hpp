@@ -47,6 +47,15 @@ public:
     }
     void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
     void count(std::size_t items) { number(static_cast<std::uint32_t>(items)); }
+    /// The number of items, then what write(item) writes.
+    void list(const auto& items, auto write) {
+        count(items.size());
+        for (const auto& item : items)
+            write(item);
+    }
+    void texts(const std::vector<std::string>& items) {
+        list(items, [&](const std::string& item) { text(item); });
+    }
 
     [[nodiscard]] const Bytes& bytes() const noexcept { return bytes_; }
     [[nodiscard]] Bytes take() && { return std::move(bytes_); }
@@ -96,6 +105,17 @@ public:
         ok_ = false;
         rest_ = {};
         return 0;
+    }
+    /// What ByteWriter::list() wrote, each item by read().
+    template <class Read>
+    auto list(Read read) {
+        std::vector<decltype(read())> items;
+        for (std::size_t left = count(); left > 0 && ok_; --left)
+            items.push_back(read());
+        return items;
+    }
+    std::vector<std::string> texts() {
+        return list([&] { return text(); });
     }
     /// An enumerator in [0, last]; any other value makes ok() false.
     template <class Enum>

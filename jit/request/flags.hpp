@@ -1,21 +1,12 @@
-// Flags of the compiler, and what they do to it.
+// What flags do to the compiler that gets them.
 #pragma once
 
-#include "jit/nvrtc/library.hpp"
-
-#include <lode/base/arch.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace LODE_NAMESPACE {
-
-/// The flags that depend on the machine, not on the user's options: the target, and switches that
-/// keep NVRTC from changing the stack limit of the process and from caching by itself.
-[[nodiscard]] std::vector<std::string> machine_flags(const NvrtcLibrary& nvrtc, const Arch& arch);
 
 /// Why a compilation that leaves_traces() isn't made in the host's process, as a clause.
 inline constexpr std::string_view trace_reason =

@@ -1,4 +1,4 @@
-#include "runtime/device_lines.hpp"
+#include "runtime/state/device_lines.hpp"
 
 #include "base/ptx_scan.hpp"
 

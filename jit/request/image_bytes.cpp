@@ -1,4 +1,4 @@
-#include "jit/image_bytes.hpp"
+#include "jit/request/image_bytes.hpp"
 
 #include <utility>
 
@@ -31,27 +31,25 @@ KernelResources read_resources(ByteReader& in) {
 
 void write(ByteWriter& out, const KernelSignature& signature) {
     out.text(signature.kernel);
-    out.count(signature.parameters.size());
-    for (const auto& parameter : signature.parameters) {
+    out.list(signature.parameters, [&](const KernelParameter& parameter) {
         out.number(static_cast<std::uint8_t>(parameter.kind));
         out.number(std::uint64_t{parameter.offset});
         out.number(std::uint64_t{parameter.size});
         out.number(std::uint64_t{parameter.align});
-    }
+    });
 }
 
 KernelSignature read_signature(ByteReader& in) {
     KernelSignature signature;
     signature.kernel = in.text();
-    const std::size_t count = in.count();
-    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    signature.parameters = in.list([&] {
         KernelParameter parameter;
         parameter.kind = in.enumerator(KernelParameter::Kind::aggregate);
         parameter.offset = in.number<std::uint64_t>();
         parameter.size = in.number<std::uint64_t>();
         parameter.align = in.number<std::uint64_t>();
-        signature.parameters.push_back(parameter);
-    }
+        return parameter;
+    });
     return signature;
 }
 
@@ -64,12 +62,8 @@ Bytes format_symbols(const Image& image) {
         out.text(expression);
         out.text(symbol);
     }
-    out.count(image.kernels.size());
-    for (const auto& signature : image.kernels)
-        write(out, signature);
-    out.count(image.resources.size());
-    for (const auto& resources : image.resources)
-        write(out, resources);
+    out.list(image.kernels, [&](const auto& signature) { write(out, signature); });
+    out.list(image.resources, [&](const auto& resources) { write(out, resources); });
     return std::move(out).take();
 }
 
@@ -79,32 +73,29 @@ bool parse_symbols(std::span<const std::byte> bytes, Image& image) {
         std::string expression = in.text();
         image.lowered_names[std::move(expression)] = in.text();
     }
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        image.kernels.push_back(read_signature(in));
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        image.resources.push_back(read_resources(in));
+    image.kernels = in.list([&] { return read_signature(in); });
+    image.resources = in.list([&] { return read_resources(in); });
     return in.ended();
 }
 
 Bytes format_messages(const Image& image) {
     ByteWriter out;
     out.text(image.log);
-    out.count(image.diagnostics.size());
-    for (const auto& diagnostic : image.diagnostics) {
+    out.list(image.diagnostics, [&](const Diagnostic& diagnostic) {
         out.number(static_cast<std::uint8_t>(diagnostic.severity));
         out.text(diagnostic.file);
         out.number(static_cast<std::int32_t>(diagnostic.line));
         out.number(static_cast<std::int32_t>(diagnostic.column));
         out.text(diagnostic.code);
         out.text(diagnostic.text);
-    }
+    });
     return std::move(out).take();
 }
 
 bool parse_messages(std::span<const std::byte> bytes, Image& image) {
     ByteReader in(bytes);
     image.log = in.text();
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+    image.diagnostics = in.list([&] {
         Diagnostic diagnostic;
         diagnostic.severity = in.enumerator(Diagnostic::Severity::error);
         diagnostic.file = in.text();
@@ -112,8 +103,8 @@ bool parse_messages(std::span<const std::byte> bytes, Image& image) {
         diagnostic.column = in.number<std::int32_t>();
         diagnostic.code = in.text();
         diagnostic.text = in.text();
-        image.diagnostics.push_back(std::move(diagnostic));
-    }
+        return diagnostic;
+    });
     return in.ended();
 }
 

@@ -1,6 +1,6 @@
-#include "runtime/device_checks.hpp"
+#include "runtime/state/device_checks.hpp"
 
-#include "runtime/empty.hpp"
+#include "runtime/state/empty.hpp"
 
 #include <fmt/format.h>
 

@@ -20,6 +20,10 @@ struct SourceFiles {
     friend bool operator==(const SourceFiles&, const SourceFiles&) = default;
 };
 
+/// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
+/// in a folder that doesn't exist.
+[[nodiscard]] std::string program_name(const Source& source);
+
 /// The headers that can be files of a folder, by their paths in it. The first of a path counts.
 [[nodiscard]] std::map<std::string, const Header*> headers_by_path(
     const std::vector<Header>& headers);

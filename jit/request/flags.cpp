@@ -1,9 +1,10 @@
-#include "jit/flags.hpp"
+#include "jit/request/flags.hpp"
 
 #include "base/foreign_environment.hpp"
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace LODE_NAMESPACE {
@@ -57,13 +58,6 @@ bool are_among(std::span<const std::string_view> names, std::span<const std::str
 }
 
 }  // namespace
-
-std::vector<std::string> machine_flags(const NvrtcLibrary& nvrtc, const Arch& arch) {
-    std::vector<std::string> flags = {"-arch=" + arch.to_string(), "--modify-stack-limit=false"};
-    constexpr int no_cache_since[] = {12, 9};
-    if (nvrtc.at_least(no_cache_since[0], no_cache_since[1])) flags.emplace_back("--no-cache");
-    return flags;
-}
 
 bool leaves_traces(const CompileOptions& options) {
     // NVRTC adds these flags to every compilation.

@@ -1,7 +1,7 @@
 // The parts of an Image other than its code, as bytes.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/base/image.hpp>
 

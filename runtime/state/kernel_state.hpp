@@ -1,7 +1,7 @@
 // A kernel of a loaded image.
 #pragma once
 
-#include "runtime/library_state.hpp"
+#include "runtime/state/library_state.hpp"
 
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch_path.hpp>

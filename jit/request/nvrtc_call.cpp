@@ -1,7 +1,7 @@
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 #include "base/foreign_environment.hpp"
-#include "jit/text_words.hpp"
+#include "jit/request/text_words.hpp"
 
 #include <algorithm>
 #include <span>
@@ -161,20 +161,24 @@ std::size_t NvrtcAnswer::approximate_bytes() const noexcept {
     return bytes;
 }
 
+void write(ByteWriter& out, const std::vector<Header>& headers) {
+    out.list(headers, [&](const Header& header) {
+        out.text(header.name);
+        out.long_text(header.text);
+    });
+}
+
+std::vector<Header> read_headers(ByteReader& in) {
+    return in.list([&] { return Header{in.text(), in.long_text()}; });
+}
+
 void write(ByteWriter& out, const NvrtcCall& call) {
     out.long_text(call.source);
     out.flag(call.name.has_value());
     out.text(call.name.value_or(""));
-    out.count(call.headers.size());
-    for (const auto& [name, text] : call.headers) {
-        out.text(name);
-        out.long_text(text);
-    }
-    for (const auto* texts : {&call.options, &call.name_expressions}) {
-        out.count(texts->size());
-        for (const auto& text : *texts)
-            out.text(text);
-    }
+    write(out, call.headers);
+    out.texts(call.options);
+    out.texts(call.name_expressions);
 }
 
 NvrtcCall read_nvrtc_call(ByteReader& in) {
@@ -183,52 +187,46 @@ NvrtcCall read_nvrtc_call(ByteReader& in) {
     const bool has_name = in.flag();
     std::string name = in.text();
     if (has_name) call.name = std::move(name);
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        Header& header = call.headers.emplace_back();
-        header.name = in.text();
-        header.text = in.long_text();
-    }
-    for (auto* texts : {&call.options, &call.name_expressions}) {
-        for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-            texts->push_back(in.text());
-    }
+    call.headers = read_headers(in);
+    call.options = in.texts();
+    call.name_expressions = in.texts();
     return call;
 }
 
 void write(ByteWriter& out, const NvrtcAnswer& answer) {
     out.number(answer.result);
-    out.count(answer.outputs.size());
-    for (const auto& output : answer.outputs) {
+    out.list(answer.outputs, [&](const NvrtcAnswer::Output& output) {
         out.text(output.name);
         out.number(output.size_result);
         out.number(output.result);
         out.long_text(output.bytes);
-    }
-    out.count(answer.names.size());
-    for (const auto& name : answer.names) {
+    });
+    out.list(answer.names, [&](const NvrtcAnswer::Name& name) {
         out.text(name.expression);
         out.number(name.result);
         out.text(name.lowered);
-    }
+    });
     out.number(answer.other_name);
 }
 
 NvrtcAnswer read_nvrtc_answer(ByteReader& in) {
     NvrtcAnswer answer;
     answer.result = in.number<std::int32_t>();
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        auto& output = answer.outputs.emplace_back();
+    answer.outputs = in.list([&] {
+        NvrtcAnswer::Output output;
         output.name = in.text();
         output.size_result = in.number<std::int32_t>();
         output.result = in.number<std::int32_t>();
         output.bytes = in.long_text();
-    }
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        auto& name = answer.names.emplace_back();
+        return output;
+    });
+    answer.names = in.list([&] {
+        NvrtcAnswer::Name name;
         name.expression = in.text();
         name.result = in.number<std::int32_t>();
         name.lowered = in.text();
-    }
+        return name;
+    });
     answer.other_name = in.number<std::int32_t>();
     return answer;
 }

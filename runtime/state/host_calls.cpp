@@ -1,4 +1,4 @@
-#include "runtime/host_calls.hpp"
+#include "runtime/state/host_calls.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -1,4 +1,4 @@
-#include "jit/shims.hpp"
+#include "jit/request/shims.hpp"
 
 #include <algorithm>
 #include <filesystem>

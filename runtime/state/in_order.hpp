@@ -1,7 +1,7 @@
 // Stream order of lode's synchronous copies and fills.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/state/device_state.hpp"
 
 #include <lode/runtime/stream.hpp>
 

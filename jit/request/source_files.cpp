@@ -1,11 +1,18 @@
-#include "jit/source_files.hpp"
+#include "jit/request/source_files.hpp"
 
 #include "jit/files/virtual_folder.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace LODE_NAMESPACE {
+
+std::string program_name(const Source& source) {
+    return source.folder().empty() ? fmt::format("{}/{}", memory_folder, source.name())
+                                   : source.name();
+}
 
 std::map<std::string, const Header*> headers_by_path(const std::vector<Header>& headers) {
     std::map<std::string, const Header*> paths;

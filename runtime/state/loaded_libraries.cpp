@@ -1,4 +1,4 @@
-#include "runtime/loaded_libraries.hpp"
+#include "runtime/state/loaded_libraries.hpp"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 // output, the lowered names.
 #pragma once
 
-#include "jit/bytes.hpp"
+#include "jit/request/bytes.hpp"
 
 #include <lode/jit/compile_request.hpp>
 
@@ -66,6 +66,8 @@ struct NvrtcAnswer {
     friend bool operator==(const NvrtcAnswer&, const NvrtcAnswer&) = default;
 };
 
+void write(ByteWriter& out, const std::vector<Header>& headers);
+[[nodiscard]] std::vector<Header> read_headers(ByteReader& in);
 void write(ByteWriter& out, const NvrtcCall& call);
 [[nodiscard]] NvrtcCall read_nvrtc_call(ByteReader& in);
 void write(ByteWriter& out, const NvrtcAnswer& answer);
