@@ -258,8 +258,9 @@ pch::Settings pch_settings(const CacheOptions& options) {
     // They aren't signed.
     if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
     std::error_code ignored;
-    return {std::filesystem::absolute(options.folder, ignored), options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
-            options.precompiled_headers.least_header_bytes, false};
+    return {std::filesystem::absolute(options.folder, ignored), options.mode == CacheMode::on,
+            options.precompiled_headers.max_bytes, options.precompiled_headers.least_header_bytes,
+            false};
 }
 
 std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
