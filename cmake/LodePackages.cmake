@@ -16,6 +16,9 @@ set(CPACK_PACKAGE_VENDOR "lode")
 if(NOT CPACK_PACKAGE_CONTACT) # Distributors name themselves.
     set(CPACK_PACKAGE_CONTACT "The developers of lode <lode@localhost>")
 endif()
+if(LODE_SITE_URL)
+    set(CPACK_DEBIAN_PACKAGE_HOMEPAGE "${LODE_SITE_URL}")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # The components' descriptions have a summary each.
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX "${CMAKE_INSTALL_PREFIX}")

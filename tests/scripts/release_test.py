@@ -34,8 +34,8 @@ class Repository:
         self.git("add", "--all", "--force")
         self.git("commit", "--quiet", "--message", "All")
 
-    def run(self, *command):
-        return subprocess.run(command, cwd=self.folder, env={**os.environ, **SETTINGS}, text=True,
+    def run(self, *command, **settings):
+        return subprocess.run(command, cwd=self.folder, env={**os.environ, **SETTINGS, **settings}, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
     def git(self, *arguments):
@@ -52,25 +52,29 @@ class Repository:
 
     def write_unreleased(self, section):
         """Commits a changelog with this as its only text for the next version."""
-        text = re.sub(r"(## \[Unreleased\]\n).*?(?=^## )", rf"\1\n{section}\n",
+        text = re.sub(r"^## .*?(?=^## \[0\.1\.0\])", f"## [Unreleased]\n\n{section}\n",
                       self.read("CHANGELOG.md"), flags=re.MULTILINE | re.DOTALL)
         (self.folder / "CHANGELOG.md").write_text(text, encoding="utf-8")
         self.git("commit", "--quiet", "--all", "--allow-empty", "--message", "Write")
 
-    def refuses(self, version, why):
+    def refuses(self, version, why, **settings):
         before = self.git("rev-parse", "HEAD")
-        done = self.run("scripts/release", version)
+        done = self.run("scripts/release", version, **settings)
         assert done.returncode == 1 and why in done.stdout, f"{version}: {done.stdout}"
         assert self.git("rev-parse", "HEAD") == before
 
-    def releases(self, version):
+    def releases(self, version, following):
+        """Releases the version, and leaves the tree at its commit."""
         done = self.run("scripts/release", version)
         assert done.returncode == 0, done.stdout
-        assert self.version() == [int(n) for n in version.split(".")]
+        assert self.version() == [int(n) for n in following.split(".")]
+        dated = rf"## \[{version}\] - \d{{4}}-\d\d-\d\d\n\n### A"
+        assert re.search(rf"## \[Unreleased\]\n\n{dated}", self.read("CHANGELOG.md"))
         assert self.git("status", "--porcelain") == ""
-        assert self.git("rev-parse", "HEAD") == self.git("rev-parse", f"v{version}^{{commit}}")
-        assert re.search(rf"## \[Unreleased\]\n\n## \[{version}\] - \d{{4}}-\d\d-\d\d\n\n### A",
-                         self.read("CHANGELOG.md"))
+        self.git("checkout", "--quiet", "--detach", f"v{version}")
+        assert self.version() == [int(n) for n in version.split(".")]
+        assert re.search(dated, self.read("CHANGELOG.md"))
+        assert "[Unreleased]" not in self.read("CHANGELOG.md")
 
     def naming(self, version):
         """The lines of documents and builds that have this version's names."""
@@ -81,33 +85,42 @@ class Repository:
 
 def check(repository):
     major, minor, patch = repository.version()
-    old, following = f"{major}.{minor}", f"{major}.{minor + 1}"
+    now, nxt, third = (f"{major}.{minor + step}" for step in range(3))
     repository.write_unreleased("")
-    repository.refuses(f"{following}.0", "lists nothing under [Unreleased]")
-    repository.write_unreleased("### Breaking\n\n- All.\n")
-    repository.refuses(f"{old}.{patch + 1}", f"would have the ABI of {old}.{patch}.")
+    repository.refuses(f"{now}.{patch}", "lists nothing under [Unreleased]")
     repository.write_unreleased("### Added\n\n- An entry.\n")
     repository.refuses("1.0", "'1.0' isn't a version")
-    repository.refuses(f"{old}.{patch}", f"{old}.{patch} isn't newer than {old}.{patch}.")
-    repository.refuses("0.0.9", "0.0.9 isn't newer than")
-    repository.git("tag", f"v{following}.0")
-    repository.refuses(f"{following}.0", f"The tag v{following}.0 exists already.")
-    repository.git("tag", "--delete", f"v{following}.0")
+    repository.refuses("0.0.9", f"0.0.9 is older than the sources, {now}.{patch}.")
     (repository.folder / "README.md").write_text("changed", encoding="utf-8")
-    repository.refuses(f"{following}.0", "changes that aren't committed")
+    repository.refuses(f"{now}.{patch}", "changes that aren't committed")
     repository.git("checkout", "--", ".")
 
-    named = len(repository.naming(old).splitlines())
-    assert named >= 20, f"Only {named} lines name version {old}."
-    repository.releases(f"{following}.0")
-    assert repository.naming(old) == "", repository.naming(old)
-    assert len(repository.naming(following).splitlines()) == named
+    named = len(repository.naming(now).splitlines())
+    assert named >= 20, f"Only {named} lines name version {now}."
+    repository.releases(f"{now}.{patch}", f"{nxt}.0" if patch == 0 else f"{now}.{patch + 1}")
+    assert len(repository.naming(now).splitlines()) == named
+    repository.refuses(f"{now}.{patch}", f"The tag v{now}.{patch} exists already.")
+    repository.refuses(f"{nxt}.0", "lists nothing under [Unreleased]")
 
     repository.write_unreleased("### Added\n\n- Another.\n")
-    repository.releases(f"{following}.1")
-    assert len(repository.naming(following).splitlines()) == named
-    assert f"lode_cuda-{following}.1-" in repository.read("docs/ci.md")
+    repository.releases(f"{nxt}.0", f"{third}.0")
+    assert repository.naming(now) == "", repository.naming(now)
+    assert len(repository.naming(nxt).splitlines()) == named
+
+    repository.write_unreleased("### Breaking\n\n- All.\n")
+    repository.refuses(f"{nxt}.1", f"would have the ABI of {nxt}.0.")
+    repository.write_unreleased("### Added\n\n- A third.\n")
+    repository.releases(f"{nxt}.1", f"{nxt}.2")
+    assert len(repository.naming(nxt).splitlines()) == named
+    assert f"lode_cuda-{nxt}.1-" in repository.read("docs/ci.md")
     assert f"lode::v{major}_{minor + 1}_1" in repository.read("docs/embedding.md")
+
+    # A step that fails changes nothing.
+    repository.write_unreleased("### Added\n\n- A fourth.\n")
+    (repository.folder / "scripts/artefacts").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    repository.git("commit", "--quiet", "--all", "--message", "Fail")
+    repository.refuses(f"{nxt}.2", "The version is as it was.", LODE_RELEASE_ARTEFACTS="ON")
+    assert repository.git("status", "--porcelain") == "" == repository.git("tag", "--list", f"v{nxt}.2")
     print(f"{named} lines name the version, and each names the next one after its release.")
 
 
