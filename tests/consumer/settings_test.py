@@ -40,6 +40,7 @@ CONFIGURED = {
 REFUSED = {
     "C++17 with g++": ("g++ -std=c++17", "lode needs C++20: add -std=c++20"),
     "C++17 with clang++": ("clang++ -std=c++17", "lode needs C++20: add -std=c++20"),
+    "no tl::expected": ("g++ -std=c++20 -nostdinc", "lode needs tl::expected: install"),
     "libc++": ("clang++ -std=c++20 -stdlib=libc++", "lode needs libstdc++ 11"),
 }
 # What CMake says.
@@ -114,6 +115,7 @@ class Setting:
         compiler = shlex.split(compiler)
         need(compiler[0])
         has_library = [*compiler, "-fsyntax-only", "-include", "version", "-x", "c++", "/dev/null"]
+        has_library = [word for word in has_library if word != "-nostdinc"]
         if subprocess.run(has_library, stderr=subprocess.DEVNULL).returncode != 0:
             skip(f"no standard library for {shlex.join(compiler)}")
         output = self.output_of_failure(*compiler, "-fsyntax-only", "-Wfatal-errors",

@@ -8,6 +8,11 @@
     "lode needs C++20: add -std=c++20, or set CMAKE_CXX_STANDARD to 20 (GCC 11, Clang 14 or newer)."
 #endif
 
+#if !__has_include(<tl/expected.hpp>)
+#error \
+    "lode needs tl::expected: install libexpected-dev, or add the folder with tl/expected.hpp by -I."
+#endif
+
 #include <lode/base/package.h>
 
 #include <version>
