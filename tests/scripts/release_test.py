@@ -88,6 +88,8 @@ def check(repository):
     now, nxt, third = (f"{major}.{minor + step}" for step in range(3))
     repository.write_unreleased("")
     repository.refuses(f"{now}.{patch}", "lists nothing under [Unreleased]")
+    repository.write_unreleased(f"### Added\n\n- An entry.\n\n## [{now}.{patch}]\n\n- One.\n")
+    repository.refuses(f"{now}.{patch}", f"has a section of {now}.{patch} already.")
     repository.write_unreleased("### Added\n\n- An entry.\n")
     repository.refuses("1.0", "'1.0' isn't a version")
     repository.refuses("0.0.9", f"0.0.9 is older than the sources, {now}.{patch}.")
