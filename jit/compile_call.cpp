@@ -169,6 +169,8 @@ Result<NvrtcAnswer> compile_call(const NvrtcLibrary& nvrtc, const NvrtcCall& cal
     }
     if (const auto* ptx = answer.output("PTX")) nvrtc.learn_build(build_in_ptx(ptx->bytes));
     files.compiler_files = nvrtc.files();
+    // Every compilation asks for something.
+    files.is_watched = files.is_watched && files.compiler.questions() != 0;
     return answer;
 }
 

@@ -47,6 +47,8 @@ std::string load_table(const SharedLibrary& library, Table& table) {
     symbols.required(table.info_log, "nvJitLinkGetInfoLog");
     symbols.optional(table.ptx_size, "nvJitLinkGetLinkedPtxSize");
     symbols.optional(table.ptx, "nvJitLinkGetLinkedPtx");
+    symbols.optional(table.lto_ir_size, "nvJitLinkGetLinkedLTOIRSize");
+    symbols.optional(table.lto_ir, "nvJitLinkGetLinkedLTOIR");
     symbols.optional(table.version, "nvJitLinkVersion");
     return symbols.missing();
 }

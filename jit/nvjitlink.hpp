@@ -37,6 +37,8 @@ struct Table {
     int (*cubin)(Handle, void*) = nullptr;
     int (*ptx_size)(Handle, std::size_t*) = nullptr;  ///< May be null, as `ptx`.
     int (*ptx)(Handle, char*) = nullptr;
+    int (*lto_ir_size)(Handle, std::size_t*) = nullptr;  ///< May be null, as `lto_ir`.
+    int (*lto_ir)(Handle, void*) = nullptr;
     int (*error_log_size)(Handle, std::size_t*) = nullptr;
     int (*error_log)(Handle, char*) = nullptr;
     int (*info_log_size)(Handle, std::size_t*) = nullptr;

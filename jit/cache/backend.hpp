@@ -15,9 +15,32 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace LODE_NAMESPACE::cache {
+
+/// What the cache has to know of the calls that programs make to a compiler.
+struct CallRules {
+    std::string_view compiler;  ///< Its name.
+    /// From this version on, later calls in a process give what they give in a new one.
+    std::pair<int, int> settled_since;
+    /// Why the answer isn't known to be a function of the call and of what it reads; or empty.
+    std::string (*uncacheable_reason)(const NvrtcCall& call);
+    /// The call's texts as a request, for lode's checks of texts and paths.
+    CompileRequest (*request_of)(const NvrtcCall& call);
+    /// Whether the same call gives the same answer again, and leaves the program compiled. Other
+    /// results report the state of the machine, or come before the compilation.
+    bool (*is_lasting)(const NvrtcAnswer& answer);
+    /// Variables whose values are in the key, besides key_variables().
+    std::span<const std::string_view> variables = {};
+};
+
+/// Those of NVRTC.
+[[nodiscard]] const CallRules& nvrtc_call_rules() noexcept;
 
 /// Thread-safe except for fingerprint() and covers(). Only properties() and compile() open the
 /// compiler.
@@ -43,6 +66,7 @@ public:
     /// The context has files and a control.
     [[nodiscard]] virtual Result<Image> compile(const CompileRequest& request,
                                                 const CompileContext& context) = 0;
+    [[nodiscard]] virtual const CallRules& call_rules() const { return nvrtc_call_rules(); }
     /// The answer to a program's call, from a worker alone, which has compiled nothing else if
     /// `in_new_process`. Notes what the compilation reads. Errors: those of a worker;
     /// not_supported, if this compiler has no workers.
@@ -62,5 +86,9 @@ public:
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                                   const WorkerOptions& workers,
                                                                   pch::Settings pch, Log log);
+
+/// The nvJitLink in a file, for the calls of programs (link_call.hpp) alone.
+[[nodiscard]] std::unique_ptr<CompilerBackend> make_linker_backend(std::filesystem::path library,
+                                                                   const WorkerOptions& workers);
 
 }  // namespace LODE_NAMESPACE::cache

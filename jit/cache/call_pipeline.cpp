@@ -27,8 +27,10 @@
 namespace LODE_NAMESPACE::cache {
 namespace {
 
-/// Later calls of nvrtcCompileProgram give what they give in a new process from this NVRTC on.
-constexpr std::pair settled_numbers(12, 8);
+/// "NVRTC 13.0.88"
+std::string name_of(const KnownCompiler& compiler, const CallRules& rules) {
+    return fmt::format("{} {}", rules.compiler, compiler.info().build);
+}
 
 /// The folder of a source with an absolute name, in which quoted includes are searched; else empty.
 /// Programs compile the same source from a temporary folder, which has another name each time.
@@ -41,10 +43,11 @@ std::string source_folder(const NvrtcCall& call) {
 
 /// Everything that the answer depends on besides files and variables, as the program gave it. A
 /// source's folder isn't in it: an answer that may depend on its name is bound to it.
-Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCompiler& compiler) {
+Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCompiler& compiler,
+             const CallRules& rules) {
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
-    key.field("compiler", compiler.info().name());
+    key.field("compiler", name_of(compiler, rules));
     key.field("compiler.sha256", compiler.digest);
     key.field("arch", request.arch.to_string());
     key.field("output", answer_output);
@@ -63,9 +66,11 @@ Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCo
     }
     for (const auto& expression : call.name_expressions)
         key.field("name_expression", expression);
-    for (const auto name : key_variables()) {
-        if (const auto value = foreign_environment(name))
-            key.field("variable", fmt::format("{}={}", name, *value));
+    for (const auto names : {key_variables(), rules.variables}) {
+        for (const auto name : names) {
+            if (const auto value = foreign_environment(name))
+                key.field("variable", fmt::format("{}={}", name, *value));
+        }
     }
     return key.finish();
 }
@@ -148,8 +153,7 @@ Result<HeaderSet> headers_of_call(const NvrtcCall& call, const PreparedRequest& 
     const std::string working = request.folders.working.string();
     if (files.uses_time) return refuse(std::string(time_obstacle));
     if (!files.compiler_state.empty()) return refuse(files.compiler_state);
-    if (!files.is_watched || asked.questions() == 0)
-        return refuse("lode can't see what this compiler reads");
+    if (!files.is_watched) return refuse("lode can't see what this compiler reads");
     if (!asked.unforeseen().empty())
         return refuse("the compiler did something that lode doesn't track: " + asked.unforeseen());
     if (!asked.working().empty() && asked.working() != working)
@@ -202,24 +206,34 @@ Result<HeaderSet> headers_of_call(const NvrtcCall& call, const PreparedRequest& 
     return set;
 }
 
-/// Whether the same call gives the same answer again, and leaves the program compiled. Other
-/// results report the state of the machine, or come before the compilation, as for invalid options.
-bool is_lasting(const NvrtcAnswer& answer) {
-    return answer.result == NVRTC_SUCCESS || answer.result == NVRTC_ERROR_COMPILATION;
-}
-
 }  // namespace
 
+const CallRules& nvrtc_call_rules() noexcept {
+    static constexpr CallRules rules = {
+        .compiler = "NVRTC",
+        .settled_since = {12, 8},
+        .uncacheable_reason = [](const NvrtcCall& call) { return uncacheable_reason(call); },
+        .request_of = [](const NvrtcCall& call) { return request_of(call); },
+        .is_lasting =
+            [](const NvrtcAnswer& answer) {
+                return answer.result == NVRTC_SUCCESS || answer.result == NVRTC_ERROR_COMPILATION;
+            }};
+    return rules;
+}
+
 Result<AnsweredCall> CallPipeline::answer(const NvrtcCall& call) {
-    if (auto why = uncacheable_reason(call); !why.empty())
+    if (auto why = rules_.uncacheable_reason(call); !why.empty())
         return fail(Errc::not_supported, std::move(why));
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    const CompileRequest request = request_of(call);
+    const CompileRequest request = rules_.request_of(call);
     auto folders = search_folders(request, {});
     folders.source = source_folder(call);
-    const PreparedRequest prepared{
-        request, compiler->digest, std::move(folders), call_key(call, request, *compiler), {},
-        false};
+    const PreparedRequest prepared{request,
+                                   compiler->digest,
+                                   std::move(folders),
+                                   call_key(call, request, *compiler, rules_),
+                                   {},
+                                   false};
     bool is_shared = true;
     auto answered = flights_.run(prepared.flight_key(), [&] {
         is_shared = false;
@@ -271,15 +285,16 @@ Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
                                                        const KnownCompiler& compiler) {
     const auto start = std::chrono::steady_clock::now();
     const auto& info = compiler.info();
-    const bool in_new_process = std::pair(info.version_major, info.version_minor) < settled_numbers;
+    const bool in_new_process =
+        std::pair(info.version_major, info.version_minor) < rules_.settled_since;
     CompileFiles files;
     LODE_TRY_ASSIGN(auto made, backend_->answer(call, in_new_process, files, CompileControl()));
     const double spent = milliseconds_since(start);
     const auto answer = std::make_shared<const NvrtcAnswer>(std::move(made));
-    if (!is_lasting(*answer)) {
+    if (!rules_.is_lasting(*answer)) {
         return fail(Errc::not_supported,
-                    fmt::format("NVRTC's result is the error {}, which isn't that of a compilation",
-                                answer->result));
+                    fmt::format("{}'s result is the error {}, which isn't that of a compilation",
+                                rules_.compiler, answer->result));
     }
     LODE_TRY_ASSIGN(auto headers, headers_of_call(call, request, files, *answer, storage_.headers));
     ++storage_.counters.compilations;
@@ -292,7 +307,7 @@ Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
     auto image = std::make_shared<Image>();
     image->name = request.request.source.name();
     image->arch = request.request.arch;
-    image->compiler = info.name();
+    image->compiler = name_of(compiler, rules_);
     auto published =
         publisher_.publish(request, std::move(headers), {std::move(image), spent, answer});
     answered.not_kept = std::move(published.not_kept);

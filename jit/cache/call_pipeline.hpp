@@ -1,7 +1,7 @@
-// CallPipeline: answers the calls that a program makes to NVRTC (nvrtc_call.hpp), from the cache or
-// a worker.
+// CallPipeline: answers the calls that a program makes to NVRTC (nvrtc_call.hpp) or nvJitLink
+// (link_call.hpp), from the cache or a worker.
 //
-// What it can't prove is an error: the program's own NVRTC has to answer then.
+// What it can't prove is an error: the program's own library has to answer then.
 #pragma once
 
 #include "base/once_per_key.hpp"
@@ -32,7 +32,7 @@ public:
     CallPipeline(std::unique_ptr<CompilerBackend> backend, Storage& storage) noexcept
         : backend_(std::move(backend)), storage_(storage) {}
 
-    /// Errors: why only the program's own NVRTC can answer; not_supported with a clause for the
+    /// Errors: why only the program's own library can answer; not_supported with a clause for the
     /// user where the answer isn't a function of what the cache knows.
     [[nodiscard]] Result<AnsweredCall> answer(const NvrtcCall& call);
 
@@ -46,6 +46,7 @@ private:
                                                            const KnownCompiler& compiler);
 
     const std::unique_ptr<CompilerBackend> backend_;
+    const CallRules& rules_ = backend_->call_rules();
     Storage& storage_;
     CompilerIdentity identity_{*backend_, storage_};
     Lookup lookup_{storage_};

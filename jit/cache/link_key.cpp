@@ -17,8 +17,7 @@ namespace {
 /// Parts of flags that make the linker or its assembler read or write a file, or measure time.
 constexpr std::string_view opaque_link_flags[] = {"optf", "options-file", "time", "trace", "index"};
 
-/// What nvJitLink asks the environment for, besides what NVRTC does.
-constexpr std::string_view link_variables[] = {
+constexpr std::string_view variables_of_links[] = {
     "AS_SECURE_LOG_FILE",     "LIBNVVM_DISABLE_CONCURRENT_API", "LIBNVVM_NVVM_VERSION",
     "LLVM_OVERRIDE_PRODUCER", "NVJITLINK_TRACE_MESSAGES",       "NV_NVVM_VERSION"};
 
@@ -64,8 +63,12 @@ Key link_key(const LinkerInfo& linker, std::span<const LinkInput> inputs, const 
             key.field("variable", fmt::format("{}={}", name, *value));
     };
     std::ranges::for_each(key_variables(), add_variable);
-    std::ranges::for_each(link_variables, add_variable);
+    std::ranges::for_each(link_variables(), add_variable);
     return entry_key(key.finish(), sha256(""));
+}
+
+std::span<const std::string_view> link_variables() noexcept {
+    return variables_of_links;
 }
 
 std::string uncacheable_link_reason(const LinkOptions& options) {

@@ -16,10 +16,10 @@ namespace LODE_NAMESPACE {
 
 /// Watches the shared library that contains `symbol`, once per process; true if it is watched.
 /// False if the library doesn't import the known functions, if its import table can't be written,
-/// or if eight others are watched. Several copies of lode may watch one library: each forwards what
-/// it isn't asked for to those before it. Thread-safe. Stays until the process ends: this code is
-/// never unloaded afterwards.
-[[nodiscard]] bool watch_file_functions(const void* symbol) noexcept;
+/// or if eight others are watched. nvJitLink doesn't ask for the time. Several copies of lode may
+/// watch one library: each forwards what it isn't asked for to those before it. Thread-safe. Stays
+/// until the process ends: this code is never unloaded afterwards.
+[[nodiscard]] bool watch_file_functions(const void* symbol, bool asks_for_time = true) noexcept;
 
 /// Watches what a library calculates with the C library, and orders its exit handlers after lode's
 /// own (process_end.hpp). Not if eight other libraries are watched. Thread-safe.

@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "jit/request/flags.hpp"
 #include "jit/request/image_bytes.hpp"
+#include "jit/link_call.hpp"
 #include "jit/worker/members.hpp"
 
 #include <chrono>
@@ -292,7 +293,10 @@ bool Request::is_last() const {
             return leaves_traces(link.options);
         case Task::call:
             return leaves_traces(call);
+        case Task::link_call:
+            return link_leaves_traces(call);
         case Task::properties:
+        case Task::linker_properties:
             break;
     }
     return false;
@@ -359,7 +363,7 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     compilation.limits.time = std::chrono::milliseconds(in.number<std::int64_t>());
     compilation.limits.memory_bytes = in.number<std::uint64_t>();
     request.is_measured = in.flag();
-    request.task = in.enumerator(Task::call);
+    request.task = in.enumerator(Task::link_call);
     auto link = read_link(in);
     request.call = read_nvrtc_call(in);
     request.needs_new_process = in.flag();

@@ -33,7 +33,9 @@ enum class Task : std::uint8_t {
     compile,
     properties,  ///< Those of the compiler.
     link,
-    call  ///< A program's, with the files of the compilation.
+    call,               ///< A program's, with the files of the compilation.
+    linker_properties,  ///< Those of the linker.
+    link_call           ///< A program's to the linker (link_call.hpp).
 };
 
 /// The rest of a request to link.
@@ -65,10 +67,10 @@ struct Request {
 
 /// The result, and what it depends on.
 struct Answer {
-    Result<Image> image;  ///< Without code for Task::properties and Task::call.
+    Result<Image> image;  ///< Without code where another member is the result.
     CompileFiles files = {};
-    CompilerProperties properties = {};  ///< For Task::properties.
-    NvrtcAnswer call = {};               ///< For Task::call.
+    CompilerProperties properties = {};  ///< Of the compiler or the linker.
+    NvrtcAnswer call = {};               ///< For Task::call and link_call.
 };
 
 /// The error of a compilation that reaches its limit of memory.

@@ -53,6 +53,9 @@ Result<Answer> Pool::compile(const Request& request, const CompileControl& contr
         Process& process = *lease.process();
         control.enter(CompilePhase::compiling);
         auto answer = process.run(without_pch ? *without_pch : request, control);
+        // Some inputs that are broken damage nvJitLink's memory.
+        if (answer && request.task == Task::link_call && answer->call.result != 0)
+            lease.make_last();
         const Failure failure = answer ? Failure::none : process.failure();
         if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
             return answer;

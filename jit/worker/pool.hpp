@@ -57,6 +57,7 @@ private:
               is_last_(other.is_last_) {}
         Lease& operator=(Lease&&) = delete;
         [[nodiscard]] Held& process() noexcept { return process_; }
+        void make_last() noexcept { is_last_ = true; }
 
     private:
         Pool* pool_;

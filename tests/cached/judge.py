@@ -48,8 +48,12 @@ def write_tree(root, is_changed):
 
 
 class Judge:
-    def __init__(self, lode, nvrtc, root):
-        self.lode, self.nvrtc, self.root = lode, nvrtc, root
+    CLIENT = "client.py"
+    LOGS = ("ProgramLog",)
+    TIMES = rb"time = [0-9.]+ ms"
+
+    def __init__(self, lode, library, root):
+        self.lode, self.library, self.root = lode, library, root
         self.differences = 0
         self.environment = {**os.environ, "LODE_CACHE_DIR": str(root / "cache"), "LODE_CACHE": "on",
                             "CUDA_CACHE_DISABLE": "1"}
@@ -58,7 +62,7 @@ class Judge:
     def client(self, calls, before=()):
         with tempfile.TemporaryDirectory(dir=self.root) as folder:
             (pathlib.Path(folder) / "calls").write_text(json.dumps(calls), encoding="utf-8")
-            subprocess.run([*before, sys.executable, str(HERE / "client.py"), self.nvrtc,
+            subprocess.run([*before, sys.executable, str(HERE / self.CLIENT), self.library,
                             f"{folder}/calls", f"{folder}/answers"],
                            check=True, env=self.environment, stderr=subprocess.DEVNULL)
             return json.loads((pathlib.Path(folder) / "answers").read_text(encoding="utf-8"))
@@ -72,17 +76,17 @@ class Judge:
         answers = self.client(calls, [self.lode, "cached", f"--json={stats}", "--"])
         return answers, json.loads(stats.read_text())
 
-    @staticmethod
-    def difference(wanted, got):
+    @classmethod
+    def difference(cls, wanted, got):
         """What differs. The assembler says in the log how long it took.
 
         The stand-in may have functions that this NVRTC lacks.
         """
         def timeless(answer, key):
-            if key != "ProgramLog" or "result" not in answer:
+            if key not in cls.LOGS or key not in answer:
                 return answer.get(key)
             log = bytes.fromhex(answer[key][3])[:answer[key][1]]
-            return answer[key][0], answer[key][2], re.sub(rb"time = [0-9.]+ ms", b"time", log)
+            return answer[key][0], answer[key][2], re.sub(cls.TIMES, b"time", log)
         return next((key for key in wanted if timeless(wanted, key) != timeless(got, key)), None)
 
     def compare(self, what, calls, wanted, got):

@@ -84,8 +84,8 @@ TEST_CASE("cached: a second process compiles nothing, by whatever way it finds N
                                            CachedBench::compile(nvrtc_for_cached(), "-arch=sm_90")},
                                           bench.variables({}));
     CHECK(
-        summary.err.starts_with("lode: 1 compilation: 1 from the cache, 0 compiled, 0 by NVRTC "
-                                "itself; "));
+        summary.err.starts_with("lode: 1 compilation: 1 from the cache, 0 compiled, 0 by the "
+                                "original; "));
 }
 
 TEST_CASE("cached: processes that start together compile once") {
@@ -136,6 +136,17 @@ TEST_CASE("cached: a folder gives NVRTC from the cache without the command") {
         if (one.starts_with("libnvrtc.so.")) name = one;
     }
     REQUIRE(!name.empty());
+    // nvJitLink too, where there is one.
+    const auto made =
+        lode::test::lode({"cached", "--drop-in", folder, "--json"}, bench.variables({}))
+            .json()["libraries"];
+    CHECK(made.at(0)["name"] == name);
+    for (const auto& library : made) {
+        CHECK(fs::exists(fs::path(folder) / library["name"].get<std::string>()));
+        CHECK(fs::equivalent(
+            fs::path(folder) / ("lode-uncached-" + library["name"].get<std::string>()),
+            library["library"].get<std::string>()));
+    }
     const auto wanted = bench.outside(CachedBench::compile(nvrtc_for_cached(), "-arch=sm_90"));
     const auto journal = (bench.folder.path() / "journal").string();
     for (const std::string& way :

@@ -7,22 +7,19 @@
 #include "jit/request/nvrtc_call.hpp"
 #include "tools/cached/journal.hpp"
 #include "tools/cached/session.hpp"
+#include "tools/cached/stand_in.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 namespace lode::cached {
@@ -37,66 +34,21 @@ struct Program {
 };
 
 /// The programs of the process. Never destroyed: exit handlers may use NVRTC.
-class Programs {
-public:
-    void add(nvrtcProgram handle, std::shared_ptr<Program> program) {
-        const std::lock_guard guard(mutex_);
-        programs_[handle] = std::move(program);
-    }
-    std::shared_ptr<Program> find(nvrtcProgram handle) {
-        const std::lock_guard guard(mutex_);
-        const auto found = programs_.find(handle);
-        return found == programs_.end() ? nullptr : found->second;
-    }
-    std::shared_ptr<Program> take(nvrtcProgram handle) {
-        const std::lock_guard guard(mutex_);
-        auto node = programs_.extract(handle);
-        return node ? std::move(node.mapped()) : nullptr;
-    }
-
-private:
-    std::mutex mutex_;
-    std::unordered_map<nvrtcProgram, std::shared_ptr<Program>> programs_;
-};
-Programs& programs() {
-    static auto& all = *new Programs;
+Handles<nvrtcProgram, Program>& programs() {
+    static auto& all = *new Handles<nvrtcProgram, Program>;
     return all;
 }
 
-/// A function of the original, or nullptr.
-template <class Function>
-Function* original(const char* name) noexcept {
-    // It is loaded, and the loader knows it by this name.
-    void* const library = ::dlopen(LODE_ORIGINAL, RTLD_NOW | RTLD_LOCAL);
-    return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
+/// The original's backend.
+std::unique_ptr<cache::CompilerBackend> make_backend(const std::filesystem::path& library,
+                                                     const CacheOptions& options) {
+    return cache::make_nvrtc_backend({.nvrtc = library}, options.workers,
+                                     cache::pch_settings(options), options.log);
 }
 
-/// The file of the original, without links.
-std::filesystem::path original_file() {
-    static const auto* const file = [] {
-        auto* made = new std::filesystem::path;
-        Dl_info info{};
-        auto* const function = original<void>("nvrtcCompileProgram");
-        std::error_code ignored;
-        if (function != nullptr && ::dladdr(function, &info) != 0 && info.dli_fname != nullptr)
-            *made = std::filesystem::canonical(info.dli_fname, ignored);
-        return made;
-    }();
-    return *file;
-}
-
-/// Runs `body`; nothing that it throws reaches the program.
-template <class Body>
-auto guarded(const Body& body) noexcept -> decltype(body()) {
-    try {
-        return body();
-    } catch (...) {
-        return {};
-    }
-}
-
-std::shared_ptr<Program> find(nvrtcProgram handle) noexcept {
-    return guarded([&] { return programs().find(handle); });
+std::shared_ptr<Session> session() {
+    static const auto& file = *new std::filesystem::path(original_file("nvrtcCompileProgram"));
+    return Session::of_process(file, &make_backend);
 }
 
 /// Calls a function of the original; one that it doesn't have can't be called for any program.
@@ -124,10 +76,10 @@ std::string why_uncached(Program& program, int count, const char* const* options
     if (program.has_callback) return "the program has a flow callback";
     if (program.is_compiled) return "the program is compiled more than once";
     program.call.options.assign(options, options + count);
-    const auto session = Session::of_process(original_file());
-    if (session == nullptr) return "the process ends, or uses several libraries of NVRTC";
+    const auto held = session();
+    if (held == nullptr) return "the process ends, or uses several libraries of NVRTC";
     const auto start = std::chrono::steady_clock::now();
-    auto answered = session->answer(program.call);
+    auto answered = held->answer(program.call);
     if (!answered) return answered.error().message;
     program.answer = std::move(answered->answer);
     const bool is_hit = !answered->tier.empty();
@@ -148,7 +100,7 @@ void compile_as_before(nvrtcProgram handle, Program& program) {
 }
 
 nvrtcResult compile(nvrtcProgram handle, int count, const char* const* options) noexcept {
-    const auto program = find(handle);
+    const auto program = programs().find(handle);
     const auto compile_originally = [&] {
         return forward("nvrtcCompileProgram", handle, count, options);
     };
@@ -178,7 +130,7 @@ const NvrtcAnswer::Output* answered_output(const std::shared_ptr<Program>& progr
 
 nvrtcResult size_of(nvrtcProgram handle, std::size_t* size, std::string_view name,
                     const char* function) noexcept {
-    const auto program = find(handle);
+    const auto program = programs().find(handle);
     const auto* const output = answered_output(program, name, size);
     if (output == nullptr) return forward(function, handle, size);
     if (output->size_result == NVRTC_SUCCESS) *size = output->bytes.size();
@@ -187,7 +139,7 @@ nvrtcResult size_of(nvrtcProgram handle, std::size_t* size, std::string_view nam
 
 nvrtcResult get(nvrtcProgram handle, char* to, std::string_view name,
                 const char* function) noexcept {
-    const auto program = find(handle);
+    const auto program = programs().find(handle);
     const auto* const output = answered_output(program, name, to);
     if (output == nullptr) return forward(function, handle, to);
     if (output->result == NVRTC_SUCCESS) std::ranges::copy(output->bytes, to);
@@ -222,20 +174,15 @@ LODE_EXPORTED nvrtcResult nvrtcCreateProgram(nvrtcProgram* prog, const char* src
 LODE_EXPORTED nvrtcResult nvrtcDestroyProgram(nvrtcProgram* prog) {
     // Another thread may get the same handle once this one is destroyed.
     nvrtcProgram handle = prog != nullptr ? *prog : nullptr;
-    auto program = guarded([&] { return programs().take(handle); });
+    auto program = programs().take(handle);
     const nvrtcResult result = forward("nvrtcDestroyProgram", prog);
-    if (result != NVRTC_SUCCESS && program != nullptr) {
-        guarded([&] {
-            programs().add(handle, std::move(program));
-            return 0;
-        });
-    }
+    if (result != NVRTC_SUCCESS && program != nullptr) programs().add(handle, std::move(program));
     return result;
 }
 
 LODE_EXPORTED nvrtcResult nvrtcAddNameExpression(nvrtcProgram prog,
                                                  const char* const name_expression) {
-    const auto program = find(prog);
+    const auto program = programs().find(prog);
     if (program != nullptr && program->answer != nullptr && name_expression != nullptr)
         return NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION;
     const nvrtcResult result =
@@ -256,7 +203,7 @@ LODE_EXPORTED nvrtcResult nvrtcCompileProgram(nvrtcProgram prog, int numOptions,
 
 LODE_EXPORTED nvrtcResult nvrtcGetLoweredName(nvrtcProgram prog, const char* const name_expression,
                                               const char** lowered_name) {
-    const auto program = find(prog);
+    const auto program = programs().find(prog);
     if (program == nullptr || program->answer == nullptr || name_expression == nullptr ||
         lowered_name == nullptr) {
         return forward<nvrtcProgram, const char*, const char**>("nvrtcGetLoweredName", prog,
@@ -273,7 +220,7 @@ LODE_EXPORTED nvrtcResult nvrtcGetLoweredName(nvrtcProgram prog, const char* con
 
 LODE_EXPORTED nvrtcResult nvrtcSetFlowCallback(nvrtcProgram prog, int (*callback)(void*, void*),
                                                void* payload) {
-    if (const auto program = find(prog)) program->has_callback = callback != nullptr;
+    if (const auto program = programs().find(prog)) program->has_callback = callback != nullptr;
     return forward("nvrtcSetFlowCallback", prog, callback, payload);
 }
 

@@ -1,7 +1,5 @@
 #include "tools/cached/session.hpp"
 
-#include "jit/pch/settings.hpp"
-
 #include <lode/jit/cache.hpp>
 
 #include <mutex>
@@ -46,7 +44,8 @@ void forget_after_fork() {
 
 }  // namespace
 
-std::shared_ptr<Session> Session::of_process(const std::filesystem::path& nvrtc) noexcept {
+std::shared_ptr<Session> Session::of_process(const std::filesystem::path& library,
+                                             MakeBackend* make_backend) noexcept {
     try {
         const std::lock_guard guard(session_mutex);
         if (has_ended) return nullptr;
@@ -55,14 +54,17 @@ std::shared_ptr<Session> Session::of_process(const std::filesystem::path& nvrtc)
         if (forks != 0) return nullptr;
         auto& session = holder().session;
         if (session == nullptr)
-            session = std::make_shared<Session>(nvrtc, CacheOptions::from_environment());
-        return session->nvrtc_ == nvrtc ? session : nullptr;
+            session =
+                std::make_shared<Session>(library, make_backend, CacheOptions::from_environment());
+        return session->library_ == library ? session : nullptr;
     } catch (...) {  // Out of memory.
         return nullptr;
     }
 }
 
-Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> options) : nvrtc_(nvrtc) {
+Session::Session(const std::filesystem::path& library, MakeBackend* make_backend,
+                 Result<CacheOptions> options)
+    : library_(library) {
     if (!options) {
         unusable_ = options.error().message;
     } else if (options->mode == CacheMode::off) {
@@ -71,20 +73,17 @@ Session::Session(const std::filesystem::path& nvrtc, Result<CacheOptions> option
         unusable_ = "workers are off (LODE_WORKERS)";
     } else {
         options->workers.policy = WorkerPolicy::always;
-        const WorkerOptions workers = options->workers;
-        const Log log = options->log;
-        pch::Settings pch = cache::pch_settings(*options);
+        auto backend = make_backend(library_, *options);
         storage_ = std::make_unique<cache::Storage>(*std::move(options));
-        pipeline_ = std::make_unique<cache::CallPipeline>(
-            cache::make_nvrtc_backend({.nvrtc = nvrtc}, workers, std::move(pch), log), *storage_);
+        pipeline_ = std::make_unique<cache::CallPipeline>(std::move(backend), *storage_);
     }
 }
 
 Result<cache::AnsweredCall> Session::answer(const NvrtcCall& call) {
     if (pipeline_ == nullptr) return fail(Errc::not_supported, unusable_);
     // A worker would open the new file, while this process goes on with the old one.
-    if (stamp_of(nvrtc_) != stamp_)
-        return fail(Errc::not_supported, "NVRTC's file has changed since it was loaded");
+    if (stamp_of(library_) != stamp_)
+        return fail(Errc::not_supported, "the library's file has changed since it was loaded");
     return pipeline_->answer(call);
 }
 

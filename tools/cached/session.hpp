@@ -16,19 +16,23 @@ namespace lode::cached {
 /// The original's calls, answered by the cache that the LODE_CACHE variables describe. Thread-safe.
 class Session {
 public:
-    /// The one of this process, for the NVRTC in a file; a forked child gets its own. Its end comes
-    /// with the process's: then, and for a second NVRTC, nullptr.
-    [[nodiscard]] static std::shared_ptr<Session> of_process(
-        const std::filesystem::path& nvrtc) noexcept;
+    using MakeBackend = std::unique_ptr<cache::CompilerBackend>(
+        const std::filesystem::path& library, const CacheOptions& options);
+
+    /// The one of this process, for the original in a file; a forked child gets its own. Its end
+    /// comes with the process's: then, and for a second original, nullptr.
+    [[nodiscard]] static std::shared_ptr<Session> of_process(const std::filesystem::path& library,
+                                                             MakeBackend* make_backend) noexcept;
 
     /// Errors: why the original has to answer, as a clause.
     [[nodiscard]] Result<cache::AnsweredCall> answer(const NvrtcCall& call);
 
-    Session(const std::filesystem::path& nvrtc, Result<CacheOptions> options);
+    Session(const std::filesystem::path& library, MakeBackend* make_backend,
+            Result<CacheOptions> options);
 
 private:
-    const std::filesystem::path nvrtc_;
-    const std::optional<FileStamp> stamp_ = stamp_of(nvrtc_);
+    const std::filesystem::path library_;
+    const std::optional<FileStamp> stamp_ = stamp_of(library_);
     std::string unusable_;  ///< Why there is no pipeline; else empty.
     std::unique_ptr<cache::Storage> storage_;
     std::unique_ptr<cache::CallPipeline> pipeline_;

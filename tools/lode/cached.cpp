@@ -1,5 +1,5 @@
-// `lode cached`: runs a program whose NVRTC answers from lode's cache, or makes a folder that gives
-// it to programs without this command.
+// `lode cached`: runs a program whose NVRTC and nvJitLink answer from lode's cache, or makes a
+// folder that gives it to programs without this command.
 #include "base/file.hpp"
 #include "base/foreign_environment.hpp"
 #include "base/shared_library.hpp"
@@ -14,10 +14,13 @@
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/linker.hpp>
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -32,11 +35,9 @@ struct CachedCommand {
 };
 
 constexpr const char* cached_audit_library = "liblode_redirect_cached.so";
-constexpr int cached_releases[] = {12, 13};
-
-std::string cached_stand_in(int major) {
-    return fmt::format("liblode_cached_nvrtc{}.so", major);
-}
+constexpr const char* stand_ins[] = {"liblode_cached_nvrtc12.so", "liblode_cached_nvrtc13.so",
+                                     "liblode_cached_nvjitlink12.so",
+                                     "liblode_cached_nvjitlink13.so"};
 
 /// The folder with the stand-ins: of an installation, or of the build.
 Result<std::filesystem::path> find_cached_folder() {
@@ -68,10 +69,8 @@ Result<Answer> run_cached(const CachedCommand& values) {
     LODE_TRY_ASSIGN(const auto library_folder, find_cached_folder());
     LODE_TRY_ASSIGN(const auto folder, PrivateFolder::create("lode-cached"));
     LODE_TRY(link_to(library_folder / cached_audit_library, folder.path() / cached_audit_library));
-    for (const int major : cached_releases) {
-        const auto name = cached_stand_in(major);
+    for (const char* name : stand_ins)
         LODE_TRY(link_to(library_folder / name, folder.path() / name));
-    }
     LODE_TRY(link_bundled_libraries(folder.path()));
     const ChildEnd end =
         run_child(values.command, cached_environment(folder.path()), values.output);
@@ -98,15 +97,40 @@ Status renew_link(const std::filesystem::path& target, const std::filesystem::pa
     return link_to(target, link);
 }
 
-/// Makes a folder whose libnvrtc.so.13 is the stand-in for the NVRTC that lode finds.
+/// A library that lode finds, and the stand-in for it.
+struct DropIn {
+    std::string name;
+    std::string stand_in;
+    std::filesystem::path original;
+};
+
+/// nvJitLink is there only if lode finds one beside NVRTC.
+std::vector<DropIn> drop_ins(const CompilerInfo& compiler) {
+    const int major = compiler.version_major;
+    std::vector<DropIn> found{{fmt::format("libnvrtc.so.{}", major),
+                               fmt::format("liblode_cached_nvrtc{}.so", major), compiler.path}};
+    constexpr int unit = 1000;
+    const auto linker =
+        Linker({.driver_version = major * unit, .folders = {compiler.path.parent_path()}}).info();
+    if (linker) {
+        const int release = linker->version / unit;
+        found.push_back({fmt::format("libnvJitLink.so.{}", release),
+                         fmt::format("liblode_cached_nvjitlink{}.so", release), linker->path});
+    }
+    return found;
+}
+
+/// Makes a folder with the stand-ins for the NVRTC and the nvJitLink that lode finds.
 Result<Answer> make_drop_in(const std::filesystem::path& folder) {
     LODE_TRY_ASSIGN(const auto library_folder, find_cached_folder());
     LODE_TRY_ASSIGN(const auto compiler, Compiler().info());
     if (const int why = make_folders(folder); why != 0)
         return fail_from_errno("Making a folder", folder, why);
-    const auto name = fmt::format("libnvrtc.so.{}", compiler.version_major);
-    LODE_TRY(renew_link(library_folder / cached_stand_in(compiler.version_major), folder / name));
-    LODE_TRY(renew_link(compiler.path, folder / (uncached_prefix + name)));
+    const auto made = drop_ins(compiler);
+    for (const auto& [name, stand_in, original] : made) {
+        LODE_TRY(renew_link(library_folder / stand_in, folder / name));
+        LODE_TRY(renew_link(original, folder / (uncached_prefix + name)));
+    }
     // NVRTC searches for it beside itself.
     std::error_code problem;
     const auto companions = compiler.path.parent_path();
@@ -118,16 +142,19 @@ Result<Answer> make_drop_in(const std::filesystem::path& folder) {
     if (problem) return fail_from_errno("Reading", companions, problem.value());
     const auto shown = std::filesystem::absolute(folder, problem).lexically_normal().string();
     Answer answer;
-    answer.text = fmt::format("{}/{} answers for {}.\n", shown, name, compiler.path.string());
-    answer.fields = {{"folder", shown}, {"name", name}, {"library", compiler.path.string()}};
+    answer.fields = {{"folder", shown}, {"libraries", Json::array()}};
+    for (const auto& [name, stand_in, original] : made) {
+        answer.text += fmt::format("{}/{} answers for {}.\n", shown, name, original.string());
+        answer.fields["libraries"].push_back({{"name", name}, {"library", original.string()}});
+    }
     return answer;
 }
 
 }  // namespace
 
 Command declare_cached(CLI::App& app) {
-    auto* command =
-        app.add_subcommand("cached", "Run a program whose NVRTC answers from lode's cache");
+    auto* command = app.add_subcommand(
+        "cached", "Run a program whose NVRTC and nvJitLink answer from lode's cache");
     const auto values = std::make_shared<CachedCommand>();
     auto* program =
         command->add_option("COMMAND", values->command, "The program and its arguments, after --")
@@ -135,8 +162,10 @@ Command declare_cached(CLI::App& app) {
     command->add_flag("--stats", values->shows_summary,
                       "Say at the end what was saved, and what the cache didn't answer");
     command
-        ->add_option("--drop-in", values->drop_in,
-                     "Instead, make a folder with a libnvrtc.so that answers from the cache")
+        ->add_option(
+            "--drop-in", values->drop_in,
+            "Instead, make a folder with a libnvrtc.so and a libnvJitLink.so that answer from "
+            "the cache")
         ->type_name("DIR")
         ->excludes(program);
     command->footer(

@@ -13,7 +13,7 @@ constexpr double milliseconds_per_second = 1000;
 
 std::string counts_text(const CachedCompilations& counts) {
     return fmt::format(
-        "{}: {} from the cache, {} compiled, {} by NVRTC itself; {:.1f} s saved, {:.1f} s waited",
+        "{}: {} from the cache, {} compiled, {} by the original; {:.1f} s saved, {:.1f} s waited",
         counted(counts.all(), "compilation", "compilations"), counts.hits, counts.compiled,
         counts.uncached, counts.saved_seconds, counts.seconds);
 }
@@ -61,7 +61,8 @@ CachedReport CachedReport::read(std::string_view journal) {
 }
 
 std::string CachedReport::text() const {
-    if (total.all() == 0) return "lode: No process has compiled with NVRTC.\n";
+    if (total.all() == 0)
+        return "lode: No process has compiled with NVRTC or linked with nvJitLink.\n";
     std::string text = fmt::format("lode: {}.\n", counts_text(total));
     if (programs.size() > 1) {
         for (const auto& [name, counts] : programs)

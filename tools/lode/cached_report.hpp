@@ -10,11 +10,11 @@
 
 namespace lode::tool {
 
-/// The compilations of one program, in all its processes.
+/// The compilations and links of one program, in all its processes.
 struct CachedCompilations {
     std::size_t hits = 0;
     std::size_t compiled = 0;  ///< By a worker; the next one is a hit, unless it isn't kept.
-    std::size_t uncached = 0;  ///< By the program's own NVRTC.
+    std::size_t uncached = 0;  ///< By the program's own library.
     double seconds = 0;        ///< What the program waited for all of them.
     double saved_seconds = 0;  ///< What the hits' compilations took.
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/compile_call.hpp"
+#include "jit/link_call.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/pch/precompiler.hpp"
@@ -14,9 +15,11 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <latch>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -74,7 +77,10 @@ private:
             answer.files.compiler = FileAccesses(jail_->limits);
             answer.files.shims = FileAccesses(jail_->limits);
         }
+        if (working_folder_ != request.working_folder || environment_ != request.environment)
+            links_ = nullptr;
         adopt_environment(request.environment);
+        working_folder_ = request.working_folder;
         if (::chdir(request.working_folder.c_str()) != 0)
             return fail_from_errno("Entering the working folder", request.working_folder.string(),
                                    errno);
@@ -83,6 +89,16 @@ private:
             LODE_TRY_ASSIGN(const auto limit, confine_to(request));
             answer.image = nvjitlink::link(library, request.link.inputs, request.compilation.arch,
                                            request.link.options, answer.files.compiler);
+            return {};
+        }
+        if (request.task == Task::linker_properties || request.task == Task::link_call) {
+            LODE_TRY_ASSIGN(LinkCalls* const links, open_linker(request.link.search));
+            LODE_TRY_ASSIGN(const auto limit, confine_to(request));
+            answer.properties = links->properties();
+            if (request.task == Task::link_call) {
+                LODE_TRY_ASSIGN(answer.call, links->answer(request.call, answer.files));
+            }
+            answer.image = without_code(request);
             return {};
         }
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
@@ -139,6 +155,15 @@ private:
         return nvrtc_;
     }
 
+    /// The linker in one file, which a search names.
+    Result<LinkCalls*> open_linker(const LinkerSearch& search) {
+        if (links_ && linker_ == search.library) return links_.get();
+        LODE_TRY_ASSIGN(auto library, nvjitlink::open(search));
+        links_ = std::make_unique<LinkCalls>(std::move(library));
+        linker_ = search.library;
+        return links_.get();
+    }
+
     const int socket_;
     std::optional<EnteredJail> jail_;
     std::optional<Error> refusal_;  ///< Why the jail can't be entered.
@@ -146,6 +171,9 @@ private:
     NvrtcSearchEnvironment search_;
     std::shared_ptr<const NvrtcLibrary> nvrtc_;
     std::unique_ptr<pch::Precompiler> precompiler_;
+    std::string working_folder_;
+    std::filesystem::path linker_;
+    std::unique_ptr<LinkCalls> links_;
 };
 
 }  // namespace

@@ -34,6 +34,8 @@ struct StandIn {
 };
 constexpr StandIn table[] = {
 #ifdef LODE_REDIRECTS_TO_CACHE
+    {"libnvJitLink.so.12", "liblode_cached_nvjitlink12.so", true},
+    {"libnvJitLink.so.13", "liblode_cached_nvjitlink13.so", true},
     {"libnvrtc.so.12", "liblode_cached_nvrtc12.so", true},
     {"libnvrtc.so.13", "liblode_cached_nvrtc13.so", true},
 #else

@@ -383,14 +383,14 @@ std::vector<std::string_view> watch_library(const void* symbol, Watched what) no
 
 }  // namespace
 
-bool watch_file_functions(const void* symbol) noexcept {
+bool watch_file_functions(const void* symbol, bool asks_for_time) noexcept {
     const std::vector<std::string_view> replaced = watch_library(symbol, Watched::everything);
     const auto has = [&](std::string_view name) {
         return std::ranges::find(replaced, name) != replaced.end();
     };
     return (has("fopen") || has("fopen64")) &&
            (has("stat") || has("stat64") || has("__xstat") || has("__xstat64")) &&
-           (has("getenv") || has("secure_getenv")) && has("ctime");
+           (has("getenv") || has("secure_getenv")) && (has("ctime") || !asks_for_time);
 }
 
 void watch_calculations(const void* symbol) noexcept {

@@ -1,0 +1,238 @@
+#include "jit/link_call.hpp"
+
+#include "base/os/library.hpp"
+#include "base/try.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
+
+#include <lode/jit/target.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace LODE_NAMESPACE {
+namespace {
+
+/// An option of nvJitLink whose effect is known: a function of its text.
+struct KnownLinkOption {
+    std::string_view name;  ///< Without the dash.
+    bool is_traceless = true;
+};
+
+// By the documentation of nvJitLink 12.0 to 13.5. Left out: -time, and those that compile on other
+// threads, which aren't watched. What tests/cache_oracle/sequences doesn't try counts as leaving
+// traces.
+constexpr KnownLinkOption known_link_options[] = {
+    {"arch"},
+    {"maxrregcount"},
+    {"verbose"},
+    {"lto"},
+    {"ptx"},
+    {"O0", false},
+    {"O3"},
+    {"Ofc", false},
+    {"g"},
+    {"lineinfo"},
+    {"ftz"},
+    {"prec-div"},
+    {"prec-sqrt"},
+    {"fma"},
+    {"kernels-used"},
+    {"variables-used"},
+    {"optimize-unused-variables"},
+    {"Xptxas"},
+    {"nvvm-latest", false},
+    {"jump-table-density", false},
+    {"no-cache"},
+    {"device-stack-protector", false},
+    {"r", false},
+};
+
+/// nullptr if the option isn't known.
+const KnownLinkOption* known_link_option(std::string_view option) {
+    if (!option.starts_with('-')) return nullptr;
+    const auto name = option.substr(1, option.find('=') - 1);
+    const auto* const found = std::ranges::find(known_link_options, name, &KnownLinkOption::name);
+    if (found == std::end(known_link_options)) return nullptr;
+    // What makes the assembler read options or measure time. It also shows what it writes.
+    constexpr std::string_view opaque_parts[] = {"optf", "options-file", "time", "trace", "index"};
+    const bool is_opaque =
+        name == "Xptxas" && std::ranges::any_of(opaque_parts, [&](std::string_view part) {
+            return option.find(part) != std::string_view::npos;
+        });
+    return is_opaque ? nullptr : found;
+}
+
+CompilerFile file_of(const std::string& path) {
+    const auto stamp = os::is_library_replaced(path) ? std::nullopt : stamp_of(path);
+    return {path, stamp.value_or(FileStamp{})};
+}
+
+template <class Element>
+NvrtcAnswer::Output take_link_output(std::string_view name, nvjitlink::Handle handle,
+                                     int (*size_of)(nvjitlink::Handle, std::size_t*),
+                                     int (*get)(nvjitlink::Handle, Element*)) {
+    NvrtcAnswer::Output output;
+    output.name = name;
+    std::size_t size = 0;
+    output.size_result = size_of(handle, &size);
+    constexpr std::size_t least = 16;
+    std::string bytes(std::max(size, least), '\0');
+    output.result = get(handle, reinterpret_cast<Element*>(bytes.data()));
+    if (output.size_result == nvjitlink::success && output.result == nvjitlink::success)
+        output.bytes = bytes.substr(0, size);
+    return output;
+}
+
+}  // namespace
+
+Header input_of_link(int type, std::span<const std::byte> bytes, const char* name) {
+    return {name != nullptr ? fmt::format("{} {}", type, name) : fmt::format("{}", type),
+            std::string(as_text(bytes))};
+}
+
+int add_input(int (*add)(nvjitlink::Handle, int, const void*, std::size_t, const char*),
+              nvjitlink::Handle handle, const Header& input) {
+    int type = 0;
+    const char* const end = input.name.data() + input.name.size();
+    const char* const rest = std::from_chars(input.name.data(), end, type).ptr;
+    return add(handle, type, input.text.data(), input.text.size(),
+               rest != end ? rest + 1 : nullptr);
+}
+
+std::string uncacheable_link_reason(const NvrtcCall& call) {
+    for (const std::string_view option : call.options) {
+        if (known_link_option(option) != nullptr) continue;
+        constexpr std::size_t shown = 60;
+        return fmt::format("the option '{}' may have effects that the cache's key doesn't cover",
+                           option.substr(0, shown));
+    }
+    return {};
+}
+
+bool link_leaves_traces(const NvrtcCall& call) {
+    return std::ranges::any_of(call.options, [](std::string_view option) {
+        const auto* const known = known_link_option(option);
+        return known == nullptr || !known->is_traceless;
+    });
+}
+
+CompileRequest link_request_of(const NvrtcCall& call) {
+    std::string name;
+    for (const auto& input : call.headers) {
+        const auto space = std::min(input.name.find(' '), input.name.size());
+        name +=
+            (name.empty() ? "" : " + ") + input.name.substr(std::min(space + 1, input.name.size()));
+    }
+    CompileRequest request{Source::text({}, name), Arch({7, 5}).as_virtual()};
+    request.options.toolkit_headers = false;
+    for (const std::string_view option : call.options) {
+        constexpr std::string_view arch = "-arch=";
+        if (option.starts_with(arch))
+            request.arch = Arch::parse(option.substr(arch.size())).value_or(request.arch);
+    }
+    return request;
+}
+
+bool is_lasting_link(const NvrtcAnswer& answer) {
+    constexpr int internal = 6;
+    constexpr int no_threads = 7;
+    constexpr int last_known = 18;
+    return answer.result >= 0 && answer.result <= last_known && answer.result != internal &&
+           answer.result != no_threads;
+}
+
+LinkCalls::LinkCalls(nvjitlink::Library library)
+    : library_(std::move(library)),
+      is_watched_(
+          watch_file_functions(reinterpret_cast<const void*>(library_.table.create), false)),
+      file_(file_of(library_.info.path.string())) {}
+
+CompilerProperties LinkCalls::properties() const {
+    CompilerProperties made;
+    constexpr int major_unit = 1000;
+    constexpr int minor_unit = 10;
+    made.info.version_major = library_.info.version / major_unit;
+    made.info.version_minor = library_.info.version % major_unit / minor_unit;
+    made.info.build = cuda_version_text(library_.info.version);
+    made.info.path = library_.info.path;
+    made.files = {file_};
+    return made;
+}
+
+void LinkCalls::forget() noexcept {
+    if (begun_) (void)library_.table.destroy(&begun_->handle);
+    begun_.reset();
+}
+
+bool LinkCalls::goes_on(const NvrtcCall& call) const {
+    if (!begun_ || begun_->result != nvjitlink::success) return false;
+    const auto& before = begun_->inputs;
+    return begun_->options == call.options && before.size() <= call.headers.size() &&
+           std::ranges::equal(before, std::span(call.headers).first(before.size()));
+}
+
+Status LinkCalls::begin(const NvrtcCall& call) {
+    forget();
+    begun_.emplace();
+    begun_->options = call.options;
+    // Its own cache would answer what lode has to record.
+    std::vector<const char*> options{"-no-cache"};
+    for (const auto& option : call.options)
+        options.push_back(option.c_str());
+    const FileAccessScope scope(begun_->accesses);
+    for (const bool has_own_cache : {true, false}) {
+        const auto used = std::span(options).subspan(has_own_cache ? 0 : 1);
+        const int result = library_.table.create(
+            &begun_->handle, static_cast<std::uint32_t>(used.size()), used.data());
+        if (result == nvjitlink::success) return {};
+        if (begun_->handle != nullptr) (void)library_.table.destroy(&begun_->handle);
+        begun_->handle = nullptr;
+        begun_->result = result;
+    }
+    const int result = begun_->result;
+    begun_.reset();
+    return fail(Errc::link_failed,
+                fmt::format("Starting nvJitLink fails with {}.", nvjitlink::result_name(result)));
+}
+
+Result<NvrtcAnswer> LinkCalls::answer(const NvrtcCall& call, CompileFiles& files) {
+    if (!goes_on(call)) LODE_TRY(begin(call));
+    Begun& link = *begun_;
+    const nvjitlink::Table& table = library_.table;
+    const bool is_complete = call.name == complete_link;
+    NvrtcAnswer answer;
+    {
+        const FileAccessScope scope(link.accesses);
+        while (link.inputs.size() < call.headers.size() && link.result == nvjitlink::success) {
+            link.inputs.push_back(call.headers[link.inputs.size()]);
+            link.result = add_input(table.add_data, link.handle, link.inputs.back());
+        }
+        if (is_complete && link.result == nvjitlink::success)
+            link.result = table.complete(link.handle);
+        answer.result = link.result;
+        const auto take = [&](std::string_view name, auto* size_of, auto* get) {
+            if (size_of != nullptr && get != nullptr)
+                answer.outputs.push_back(take_link_output(name, link.handle, size_of, get));
+        };
+        take("ErrorLog", table.error_log_size, table.error_log);
+        take("InfoLog", table.info_log_size, table.info_log);
+        if (is_complete) {
+            take("LinkedCubin", table.cubin_size, table.cubin);
+            take("LinkedPtx", table.ptx_size, table.ptx);
+            take("LinkedLTOIR", table.lto_ir_size, table.lto_ir);
+        }
+    }
+    files.is_watched = is_watched_;
+    files.compiler = FileAccesses(link.accesses.record());
+    files.compiler_files = {file_};
+    if (is_complete) forget();
+    return answer;
+}
+
+}  // namespace LODE_NAMESPACE
