@@ -65,7 +65,7 @@ private:
         nvjitlink::Handle handle = nullptr;
         std::vector<std::string> options;
         std::deque<Header> inputs = {};   ///< nvJitLink keeps pointers to their names.
-        int result = nvjitlink::success;  ///< Of the last function.
+        int result = nvjitlink::success;  ///< That of the last function.
         FileAccesses accesses = {};
     };
     [[nodiscard]] Status begin(const NvrtcCall& call);

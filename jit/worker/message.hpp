@@ -69,7 +69,7 @@ struct Request {
 struct Answer {
     Result<Image> image;  ///< Without code where another member is the result.
     CompileFiles files = {};
-    CompilerProperties properties = {};  ///< Of the compiler or the linker.
+    CompilerProperties properties = {};  ///< Those of the compiler or linker.
     NvrtcAnswer call = {};               ///< For Task::call and link_call.
 };
 
