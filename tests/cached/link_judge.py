@@ -136,6 +136,14 @@ class LinkJudge(judge.Judge):
             (bad if any(codes) or link["file"] else good).append((link, answer))
         for group in (good, *([each] for each in bad)):
             self.run_together(*map(list, zip(*group, strict=True)))
+        # The software device's own stand-in answers, which isn't nvJitLink.
+        stats = self.root / "stats.json"
+        cached = [self.lode, "cached", f"--json={stats}", "--"]
+        device = [self.lode, "emulate", "--allow-unused", "--"]
+        for before in (cached + device, device + cached):
+            self.client([good[0][0]], before)
+            self.expect("the device's stand-in lies above the cache's",
+                        json.loads(stats.read_text())["compilations"] == 0)
         codes = [code for answer in wanted for code in answer.get("completed", [])]
         self.expect(f"links succeed and fail: {codes}", 0 in codes and set(codes) - {0})
         return codes

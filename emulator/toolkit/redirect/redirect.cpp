@@ -74,6 +74,24 @@ Redirection* redirection_of_name(const char* name) noexcept {
     return nullptr;
 }
 
+/// The file name that a link leads to; nullptr for what is no link.
+const char* target_name(const char* link) noexcept {
+    static char target[path_size];
+    const auto size = system_call(SYS_readlinkat, AT_FDCWD, link, target, path_size - 1);
+    if (size <= 0) return nullptr;
+    target[size] = '\0';
+    return target + directory_length(target);
+}
+
+#ifdef LODE_REDIRECTS_TO_CACHE
+/// Whether a file is a stand-in of the software device's that has no original.
+bool is_device_stand_in(const char* path) noexcept {
+    const char* target = target_name(path);
+    return target != nullptr && after(target, "liblode_") != nullptr &&
+           after(target, "liblode_cached_") == nullptr;
+}
+#endif
+
 /// The stand-in for a file. For a link such as libnvrtc.so, the file's own name says which one.
 Redirection* redirection_of(const char* path) noexcept {
     const char* name = path + directory_length(path);
@@ -82,11 +100,8 @@ Redirection* redirection_of(const char* path) noexcept {
     for (const StandIn& row : table) {
         const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
         if (unversioned == nullptr || *unversioned != '.') continue;
-        static char target[path_size];
-        const auto size = system_call(SYS_readlinkat, AT_FDCWD, path, target, path_size - 1);
-        if (size <= 0) return nullptr;
-        target[size] = '\0';
-        return redirection_of_name(target + directory_length(target));
+        const char* target = target_name(path);
+        return target != nullptr ? redirection_of_name(target) : nullptr;
     }
     return nullptr;
 }
@@ -135,6 +150,9 @@ const char* redirected(const char* name, bool is_request) noexcept {
         return own != nullptr ? own : name;
     }
     if (!is_name && exists(name)) {
+#ifdef LODE_REDIRECTS_TO_CACHE
+        if (is_device_stand_in(name)) return name;
+#endif
         if (!spell_otherwise(row->original, name)) row->original[0] = '\0';
     } else if (row->needs_original) {
         return name;
