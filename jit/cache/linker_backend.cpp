@@ -2,7 +2,7 @@
 #include "jit/cache/backend.hpp"
 #include "jit/cache/link_key.hpp"
 #include "jit/files/file_state.hpp"
-#include "jit/link_call.hpp"
+#include "jit/request/link_call.hpp"
 #include "jit/worker/once.hpp"
 #include "jit/worker/pool.hpp"
 

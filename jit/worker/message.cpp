@@ -3,7 +3,7 @@
 #include "base/try.hpp"
 #include "jit/request/flags.hpp"
 #include "jit/request/image_bytes.hpp"
-#include "jit/link_call.hpp"
+#include "jit/request/link_call.hpp"
 #include "jit/worker/members.hpp"
 
 #include <chrono>

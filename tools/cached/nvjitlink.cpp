@@ -4,7 +4,7 @@
 // there; from the first one that may be compiled on, the cache answers, and the original gets them
 // if the cache can't answer any more.
 #include "jit/cache/request_context.hpp"
-#include "jit/link_call.hpp"
+#include "jit/link_calls.hpp"
 #include "tools/cached/journal.hpp"
 #include "tools/cached/session.hpp"
 #include "tools/cached/stand_in.hpp"

@@ -3,7 +3,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/compile_call.hpp"
-#include "jit/link_call.hpp"
+#include "jit/link_calls.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/pch/precompiler.hpp"

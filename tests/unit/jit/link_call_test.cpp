@@ -1,5 +1,5 @@
 // What lode knows of a program's link.
-#include "jit/link_call.hpp"
+#include "jit/link_calls.hpp"
 
 #include <cstddef>
 #include <span>

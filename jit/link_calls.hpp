@@ -1,48 +1,25 @@
-// A program's calls to nvJitLink, as an NvrtcCall: what a link has been given, up to one function.
-//
-// `name` is that function, `options` are those of nvJitLinkCreate, and each header is an input: its
-// type and name, and its bytes.
+// LinkCalls: makes a program's calls (request/link_call.hpp) to nvJitLink.
 #pragma once
 
 #include "jit/compile.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvrtc/provider.hpp"
-#include "jit/nvrtc_call.hpp"
+#include "jit/request/link_call.hpp"
 
 #include <lode/base/error.hpp>
 
 #include <cstddef>
 #include <deque>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace LODE_NAMESPACE {
 
-/// The functions that may take long: PTX is compiled when it is added.
-inline constexpr std::string_view add_to_link = "nvJitLinkAddData";
-inline constexpr std::string_view complete_link = "nvJitLinkComplete";
-
-/// nvJitLink's outputs: nvJitLinkGetLinkedCubinSize and nvJitLinkGetLinkedCubin give "LinkedCubin".
-/// An answer to add_to_link has only the logs.
-inline constexpr std::string_view link_outputs[] = {"ErrorLog", "InfoLog", "LinkedCubin",
-                                                    "LinkedPtx", "LinkedLTOIR"};
-
-/// An input as nvJitLinkAddData gets it. The name may be null.
-[[nodiscard]] Header input_of_link(int type, std::span<const std::byte> bytes, const char* name);
 /// Calls `add` with the handle and an input.
 [[nodiscard]] int add_input(int (*add)(nvjitlink::Handle, int, const void*, std::size_t,
                                        const char*),
                             nvjitlink::Handle handle, const Header& input);
-
-/// As uncacheable_reason(), leaves_traces() and request_of() for calls to NVRTC.
-[[nodiscard]] std::string uncacheable_link_reason(const NvrtcCall& call);
-[[nodiscard]] bool link_leaves_traces(const NvrtcCall& call);
-[[nodiscard]] CompileRequest link_request_of(const NvrtcCall& call);
-/// Whether the same call gives the same result again. Others report the state of the machine.
-[[nodiscard]] bool is_lasting_link(const NvrtcAnswer& answer);
 
 /// Makes calls to one nvJitLink, each on a compiler's thread, one at a time. A link whose beginning
 /// was the last call goes on from there.
