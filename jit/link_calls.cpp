@@ -106,7 +106,7 @@ Status LinkCalls::begin(const NvrtcCall& call) {
 
 Result<NvrtcAnswer> LinkCalls::answer(const NvrtcCall& call, CompileFiles& files) {
     if (!goes_on(call)) LODE_TRY(begin(call));
-    Begun& link = *begun_;
+    BegunLink& link = *begun_;
     const nvjitlink::Table& table = library_.table;
     const bool is_complete = call.name == complete_link;
     NvrtcAnswer answer;

@@ -21,6 +21,15 @@ namespace LODE_NAMESPACE {
                                        const char*),
                             nvjitlink::Handle handle, const Header& input);
 
+/// A link that has been given some inputs.
+struct BegunLink {
+    nvjitlink::Handle handle = nullptr;
+    std::vector<std::string> options = {};
+    std::deque<Header> inputs = {};   ///< nvJitLink keeps pointers to their names.
+    int result = nvjitlink::success;  ///< That of the last function.
+    FileAccesses accesses = {};
+};
+
 /// Makes calls to one nvJitLink, each on a compiler's thread, one at a time. A link whose beginning
 /// was the last call goes on from there.
 class LinkCalls {
@@ -38,20 +47,13 @@ public:
     void forget() noexcept;
 
 private:
-    struct Begun {
-        nvjitlink::Handle handle = nullptr;
-        std::vector<std::string> options;
-        std::deque<Header> inputs = {};   ///< nvJitLink keeps pointers to their names.
-        int result = nvjitlink::success;  ///< That of the last function.
-        FileAccesses accesses = {};
-    };
     [[nodiscard]] Status begin(const NvrtcCall& call);
     [[nodiscard]] bool goes_on(const NvrtcCall& call) const;
 
     const nvjitlink::Library library_;
     const bool is_watched_;
     const CompilerFile file_;
-    std::optional<Begun> begun_;
+    std::optional<BegunLink> begun_;
 };
 
 }  // namespace LODE_NAMESPACE

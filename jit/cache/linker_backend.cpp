@@ -51,7 +51,7 @@ public:
         return fail(Errc::not_supported, "A linker compiles no source.");
     }
 
-    const CallRules& call_rules() const override {
+    [[nodiscard]] const CallRules& call_rules() const override {
         static const CallRules rules = {
             .compiler = "nvJitLink",
             .settled_since = {0, 0},

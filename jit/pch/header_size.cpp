@@ -54,7 +54,9 @@ private:
             return;
         }
         for (const auto& folder : places_.folders) {
-            if (take_file(folder + "/" + name)) return;
+            std::string path = folder;
+            path += '/';
+            if (take_file(path += name)) return;
         }
     }
 

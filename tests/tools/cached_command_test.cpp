@@ -120,8 +120,10 @@ TEST_CASE("cached: without a cache, a worker or a known option NVRTC itself comp
     const auto report = bench.inside({}, "-arch=sm_90 -DNOW=__TIME__");
     CHECK(report["reasons"].contains("the source depends on the time of compilation"));
     // A folder that can't be written keeps nothing, and changes nothing.
-    bench.inside({{"LODE_CACHE_DIR", "/proc/nothing"}});
+    const auto unkept = bench.inside({{"LODE_CACHE_DIR", "/proc/nothing"}});
     CHECK(bench.out == wanted);
+    REQUIRE(unkept["reasons"].size() == 1);
+    CHECK(unkept["reasons"].begin().key().starts_with("Cache folder '/proc/nothing' isn't used"));
 }
 
 TEST_CASE("cached: a folder gives NVRTC from the cache without the command") {

@@ -62,9 +62,9 @@ std::shared_ptr<Session> Session::of_process(const std::filesystem::path& librar
     }
 }
 
-Session::Session(const std::filesystem::path& library, MakeBackend* make_backend,
+Session::Session(std::filesystem::path library, MakeBackend* make_backend,
                  Result<CacheOptions> options)
-    : library_(library) {
+    : library_(std::move(library)) {
     if (!options) {
         unusable_ = options.error().message;
     } else if (options->mode == CacheMode::off) {
@@ -73,6 +73,12 @@ Session::Session(const std::filesystem::path& library, MakeBackend* make_backend
         unusable_ = "workers are off (LODE_WORKERS)";
     } else {
         options->workers.policy = WorkerPolicy::always;
+        options->log = Log([this, log = options->log](LogLevel level, std::string_view line) {
+            log.write(level, line);
+            if (level != LogLevel::warning) return;
+            const std::lock_guard guard(warning_mutex_);
+            warning_ = line;
+        });
         auto backend = make_backend(library_, *options);
         storage_ = std::make_unique<cache::Storage>(*std::move(options));
         pipeline_ = std::make_unique<cache::CallPipeline>(std::move(backend), *storage_);
@@ -84,7 +90,12 @@ Result<cache::AnsweredCall> Session::answer(const NvrtcCall& call) {
     // A worker would open the new file, while this process goes on with the old one.
     if (stamp_of(library_) != stamp_)
         return fail(Errc::not_supported, "the library's file has changed since it was loaded");
-    return pipeline_->answer(call);
+    auto answered = pipeline_->answer(call);
+    if (answered && answered->tier.empty() && answered->not_kept.empty()) {
+        const std::lock_guard guard(warning_mutex_);
+        answered->not_kept = warning_;
+    }
+    return answered;
 }
 
 }  // namespace lode::cached

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -27,12 +28,13 @@ public:
     /// Errors: why the original has to answer, as a clause.
     [[nodiscard]] Result<cache::AnsweredCall> answer(const NvrtcCall& call);
 
-    Session(const std::filesystem::path& library, MakeBackend* make_backend,
-            Result<CacheOptions> options);
+    Session(std::filesystem::path library, MakeBackend* make_backend, Result<CacheOptions> options);
 
 private:
     const std::filesystem::path library_;
     const std::optional<FileStamp> stamp_ = stamp_of(library_);
+    std::mutex warning_mutex_;
+    std::string warning_;   ///< The cache's last, such as that its folder isn't used; else empty.
     std::string unusable_;  ///< Why there is no pipeline; else empty.
     std::unique_ptr<cache::Storage> storage_;
     std::unique_ptr<cache::CallPipeline> pipeline_;
