@@ -5,6 +5,7 @@
 #include "base/try.hpp"
 #include "jit/cache/make_once.hpp"
 #include "jit/cache/request_context.hpp"
+#include "jit/headers/collect.hpp"
 #include "jit/headers/include_scan.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/nvrtc/table.hpp"
@@ -75,13 +76,6 @@ Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCo
     return key.finish();
 }
 
-bool has_output_with(const NvrtcAnswer& answer, const std::string& folder) {
-    return folder.size() > 1 &&
-           std::ranges::any_of(answer.outputs, [&](const NvrtcAnswer::Output& output) {
-               return output.bytes.find(folder) != std::string::npos;
-           });
-}
-
 /// Whether tokens of the texts, one after the other, spell a word.
 bool can_spell(std::string_view word, const std::vector<std::string_view>& texts) {
     std::set<std::string_view> tokens;
@@ -111,12 +105,12 @@ bool names_source_folder(const NvrtcCall& call, const PreparedRequest& request,
     const std::string folder = request.folders.source.string();
     const std::string working = request.folders.working.string();
     if (folder.empty()) return false;
-    if (has_output_with(answer, folder) || working == folder || is_below(working, folder))
+    if (code_contains(answer, folder) || working == folder || is_below(working, folder))
         return true;
     const auto toolkit = toolkit_folders_of(call);
     const auto is_of_toolkit = [&](const std::string& path) {
         return std::ranges::any_of(
-            toolkit, [&](const auto& known) { return path.starts_with(known.string() + "/"); });
+            toolkit, [&](const auto& known) { return is_below(path, known.string()); });
     };
     std::vector<std::string_view> inside{call.source};
     inside.insert(inside.end(), call.options.begin(), call.options.end());
@@ -160,15 +154,11 @@ Result<HeaderSet> headers_of_call(const NvrtcCall& call, const PreparedRequest& 
         return refuse("the working directory changed");
     HeaderSet set;
     const std::string own = request.folders.source.string();
-    const auto place = [&](const std::string& path) -> HeaderPath {
-        if (!path.starts_with('/')) return {Root::working, 0, path};
-        if (own.empty() || !path.starts_with(own)) return {Root::absolute, 0, path};
-        if (path.size() == own.size()) return {Root::source, 0, {}};
-        if (path[own.size()] != '/') return {Root::absolute, 0, path};
-        return {Root::source, 0, path.substr(own.size() + 1)};
-    };
+    std::vector<NamedFolder> named;
+    if (!own.empty()) named.push_back({Root::source, 0, own});
     for (const auto& [path, file] : asked.answers()) {
-        const HeaderPath where = place(path);
+        const HeaderPath where =
+            path.starts_with('/') ? place_among(named, path) : HeaderPath{Root::working, 0, path};
         if (file.kind == Kind::irregular) return refuse(path + " isn't a regular file");
         if (file.kind == Kind::refused) {
             return refuse(fmt::format("{} can't be read: {}", path,
@@ -191,7 +181,7 @@ Result<HeaderSet> headers_of_call(const NvrtcCall& call, const PreparedRequest& 
              is_file ? FileStamp{stamp.device, stamp.inode, 0, 0, 0} : FileStamp{}});
     }
     const bool is_bound = options_put_paths_into_code(request.request.options) ||
-                          has_output_with(answer, working) ||
+                          (working.size() > 1 && code_contains(answer, working)) ||
                           names_source_folder(call, request, files, answer);
     if (is_bound) set.bound_to = request.folders.to_string();
     for (const auto& [name, value] : asked.variables()) {

@@ -6,6 +6,7 @@
 #include "jit/request/text_words.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <unordered_map>
@@ -336,6 +337,16 @@ private:
     bool reads_headers_ = true;    ///< The compiler asked for files besides its source.
 };
 
+/// Whether PTX, or another text, contains a text.
+bool ptx_contains(std::string_view ptx, std::string_view text) {
+    if (ptx.find(text) != std::string_view::npos) return true;
+    // PTX writes string data as decimal bytes: "{47, 117, 115, 114, …".
+    std::string decimal;
+    for (const char c : text)
+        decimal += fmt::format("{}{}", decimal.empty() ? "" : ", ", static_cast<unsigned char>(c));
+    return ptx.find(decimal) != std::string_view::npos;
+}
+
 }  // namespace
 
 CollectedHeaders collect_headers(const CompileRequest& request, const SearchFolders& folders,
@@ -347,13 +358,17 @@ CollectedHeaders collect_headers(const CompileRequest& request, const SearchFold
 bool code_contains(const Image& image, std::string_view text) {
     // They are encoded, so that they can't be searched.
     if (!image.lto_ir.empty() || !image.tile_ir.empty()) return true;
-    if (as_text(image.cubin).find(text) != std::string_view::npos) return true;
-    if (image.ptx.find(text) != std::string::npos) return true;
-    // PTX writes string data as decimal bytes: "{47, 117, 115, 114, …".
-    std::string decimal;
-    for (const char c : text)
-        decimal += fmt::format("{}{}", decimal.empty() ? "" : ", ", static_cast<unsigned char>(c));
-    return image.ptx.find(decimal) != std::string::npos;
+    return as_text(image.cubin).find(text) != std::string_view::npos ||
+           ptx_contains(image.ptx, text);
+}
+
+bool code_contains(const NvrtcAnswer& answer, std::string_view text) {
+    constexpr std::string_view encoded[] = {"LTOIR", "OptiXIR", "NVVM", "TileIR"};
+    return std::ranges::any_of(answer.outputs, [&](const NvrtcAnswer::Output& output) {
+        if (std::ranges::find(encoded, output.name) != std::end(encoded))
+            return !output.bytes.empty();
+        return ptx_contains(output.bytes, text);
+    });
 }
 
 }  // namespace LODE_NAMESPACE::cache

@@ -10,6 +10,7 @@
 #include "jit/headers/manifest.hpp"
 #include "jit/headers/search_folders.hpp"
 #include "jit/request/compile_files.hpp"
+#include "jit/request/nvrtc_call.hpp"
 
 #include <lode/base/image.hpp>
 #include <lode/jit/compile_request.hpp>
@@ -34,5 +35,7 @@ struct CollectedHeaders {
 
 /// Whether compiled code contains a text, in its machine code or its PTX.
 [[nodiscard]] bool code_contains(const Image& image, std::string_view text);
+/// Whether an answer contains a text, in code or log. True for all IR, which encodes its texts.
+[[nodiscard]] bool code_contains(const NvrtcAnswer& answer, std::string_view text);
 
 }  // namespace LODE_NAMESPACE::cache

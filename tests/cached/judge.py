@@ -111,7 +111,12 @@ class Judge:
         """The same source from a folder with another name is a hit, unless the name counts."""
         write_tree(self.root, False)
         plain = 'extern "C" __global__ void k(float* x) { *x = 1; }'
-        for source, hits in ((plain, 1), ('#include "own.h"\n' + plain, 1),
+        hidden = ("static __device__ int hidden; namespace { __device__ int other; }\n"
+                  "__global__ void k(int* x) { *x = hidden++ + other++; }")
+        for source, hits, *options in (
+                             (plain, 1), (hidden, 1), (hidden, 1, "-rdc=true"),
+                             (hidden, 0, "-dc", "-dlto"), (hidden, 0, "-optix-ir"),
+                             ('#include "own.h"\n' + plain, 1),
                              ('#include "near.h"\n' + plain, 1),
                              (plain + "\n__device__ const char* f = __FILE__;", 0),
                              (plain + '\n#include "name.h"\n__device__ const char* f = NAME;', 0),
@@ -125,11 +130,12 @@ class Judge:
                     (beside / near).write_text("static __device__ int near = 3;\n")
                 (beside / "name.h").write_text("#define NAME __FILE__\n")
                 calls.append({"source": source, "headers": [], "names": [],
-                              "options": ["-arch=sm_90", "-I" + folders["include"]],
+                              "options": ["-arch=sm_90", "-I" + folders["include"], *options],
                               "name": str(beside / "k.cu"), "folder": folders["working"]})
             answers, stats = self.inside(calls)
             self.compare("another folder", calls, self.outside(calls), answers)
-            self.expect(f"{source!r} hits {hits} times: {stats}", stats["hits"] == hits)
+            self.expect(f"{source!r} hits {hits} times with {options}: {stats}",
+                        stats["hits"] == hits)
 
     def run(self, calls, folders):
         wanted = {}
