@@ -38,26 +38,18 @@ std::vector<const char*> pointers(const std::vector<Text>& texts, const auto& me
 
 constexpr auto itself = [](const std::string& text) -> const std::string& { return text; };
 
-/// An output of a program that has been compiled, or not.
-NvrtcAnswer::Output take_output(const NvrtcLibrary& nvrtc, nvrtcProgram program,
-                                std::string_view name) {
+/// Adds an output of a program that has been compiled, or not, if this NVRTC has functions for it.
+void add_output(const NvrtcLibrary& nvrtc, nvrtcProgram program, std::string_view name,
+                NvrtcAnswer& answer) {
     using SizeOf = decltype(nvrtcGetPTXSize);
     using Get = decltype(nvrtcGetPTX);
     auto* const size_of =
         reinterpret_cast<SizeOf*>(nvrtc.symbol(fmt::format("nvrtcGet{}Size", name)));
     auto* const get = reinterpret_cast<Get*>(nvrtc.symbol(fmt::format("nvrtcGet{}", name)));
-    NvrtcAnswer::Output output;
-    if (size_of == nullptr || get == nullptr) return output;
-    output.name = name;
-    std::size_t size = 0;
-    output.size_result = size_of(program, &size);
-    // The second function says by itself why there is nothing; it writes nothing then.
-    constexpr std::size_t least = 16;
-    std::string bytes(std::max(size, least), '\0');
-    output.result = get(program, bytes.data());
-    if (output.size_result == NVRTC_SUCCESS && output.result == NVRTC_SUCCESS)
-        output.bytes = bytes.substr(0, size);
-    return output;
+    if (size_of == nullptr || get == nullptr) return;
+    answer.outputs.push_back(take_output(
+        name, [&](std::size_t* size) { return size_of(program, size); },
+        [&](char* bytes) { return get(program, bytes); }));
 }
 
 /// The calls of a program, from its creation to its destruction.
@@ -86,10 +78,8 @@ Result<NvrtcAnswer> make_calls(const NvrtcLibrary& nvrtc, const NvrtcCall& call,
     NvrtcAnswer answer;
     answer.result =
         table.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
-    for (const auto name : nvrtc_outputs) {
-        auto output = take_output(nvrtc, program, name);
-        if (!output.name.empty()) answer.outputs.push_back(std::move(output));
-    }
+    for (const auto name : nvrtc_outputs)
+        add_output(nvrtc, program, name, answer);
     for (const auto& expression : call.name_expressions) {
         const char* lowered = nullptr;
         result = table.nvrtcGetLoweredName(program, expression.c_str(), &lowered);

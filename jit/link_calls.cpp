@@ -1,8 +1,8 @@
 #include "jit/link_calls.hpp"
 
-#include "base/os/library.hpp"
 #include "base/try.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
+#include "jit/nvrtc/library.hpp"
 
 #include <lode/jit/target.hpp>
 
@@ -16,30 +16,6 @@
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE {
-namespace {
-
-CompilerFile file_of(const std::string& path) {
-    const auto stamp = os::is_library_replaced(path) ? std::nullopt : stamp_of(path);
-    return {path, stamp.value_or(FileStamp{})};
-}
-
-template <class Element>
-NvrtcAnswer::Output take_link_output(std::string_view name, nvjitlink::Handle handle,
-                                     int (*size_of)(nvjitlink::Handle, std::size_t*),
-                                     int (*get)(nvjitlink::Handle, Element*)) {
-    NvrtcAnswer::Output output;
-    output.name = name;
-    std::size_t size = 0;
-    output.size_result = size_of(handle, &size);
-    constexpr std::size_t least = 16;
-    std::string bytes(std::max(size, least), '\0');
-    output.result = get(handle, reinterpret_cast<Element*>(bytes.data()));
-    if (output.size_result == nvjitlink::success && output.result == nvjitlink::success)
-        output.bytes = bytes.substr(0, size);
-    return output;
-}
-
-}  // namespace
 
 int add_input(int (*add)(nvjitlink::Handle, int, const void*, std::size_t, const char*),
               nvjitlink::Handle handle, const Header& input) {
@@ -54,7 +30,7 @@ LinkCalls::LinkCalls(nvjitlink::Library library)
     : library_(std::move(library)),
       is_watched_(
           watch_file_functions(reinterpret_cast<const void*>(library_.table.create), false)),
-      file_(file_of(library_.info.path.string())) {}
+      file_(compiler_file(library_.info.path)) {}
 
 CompilerProperties LinkCalls::properties() const {
     CompilerProperties made;
@@ -120,8 +96,10 @@ Result<NvrtcAnswer> LinkCalls::answer(const NvrtcCall& call, CompileFiles& files
             link.result = table.complete(link.handle);
         answer.result = link.result;
         const auto take = [&](std::string_view name, auto* size_of, auto* get) {
-            if (size_of != nullptr && get != nullptr)
-                answer.outputs.push_back(take_link_output(name, link.handle, size_of, get));
+            if (size_of == nullptr || get == nullptr) return;
+            answer.outputs.push_back(take_output(
+                name, [&](std::size_t* size) { return size_of(link.handle, size); },
+                [&](char* bytes) { return get(link.handle, bytes); }));
         };
         take("ErrorLog", table.error_log_size, table.error_log);
         take("InfoLog", table.info_log_size, table.info_log);

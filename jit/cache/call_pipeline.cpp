@@ -125,11 +125,12 @@ bool names_source_folder(const NvrtcCall& call, const PreparedRequest& request,
     }
     // A name that leads to the folder has the last part of its path, as one text or computed.
     const auto last = folder.substr(folder.rfind('/') + 1);
-    const bool computes = files.may_join_questions || std::ranges::any_of(all, [](auto text) {
-                              return scan_includes(text).computed;
-                          });
+    const auto computes = [&] {
+        return files.may_join_questions ||
+               std::ranges::any_of(all, [](auto text) { return scan_includes(text).computed; });
+    };
     const auto has_last = [&](auto text) { return text.find(last) != std::string_view::npos; };
-    return std::ranges::any_of(all, has_last) || (computes && can_spell(last, all)) ||
+    return std::ranges::any_of(all, has_last) || (computes() && can_spell(last, all)) ||
            (files.may_name_files &&
             TranslationUnit(request.request, files.compiler, toolkit).may_name_folder(inside));
 }

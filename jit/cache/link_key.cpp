@@ -4,6 +4,7 @@
 #include "jit/cache/request_key.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/nvjitlink.hpp"
+#include "jit/request/link_call.hpp"
 #include "jit/store/sealed_file.hpp"
 
 #include <algorithm>
@@ -13,9 +14,6 @@
 
 namespace LODE_NAMESPACE::cache {
 namespace {
-
-/// Parts of flags that make the linker or its assembler read or write a file, or measure time.
-constexpr std::string_view opaque_link_flags[] = {"optf", "options-file", "time", "trace", "index"};
 
 constexpr std::string_view variables_of_links[] = {
     "AS_SECURE_LOG_FILE",     "LIBNVVM_DISABLE_CONCURRENT_API", "LIBNVVM_NVVM_VERSION",
@@ -73,9 +71,7 @@ std::span<const std::string_view> link_variables() noexcept {
 
 std::string uncacheable_link_reason(const LinkOptions& options) {
     for (const std::string_view flag : options.extra_flags) {
-        if (std::ranges::any_of(opaque_link_flags, [&](std::string_view part) {
-                return flag.find(part) != std::string_view::npos;
-            }))
+        if (is_opaque_link_flag(flag))
             return fmt::format("the flag {} has effects that the cache's key doesn't cover", flag);
     }
     return {};

@@ -148,6 +148,11 @@ std::vector<std::string> NvrtcLibrary::machine_flags(const Arch& arch) const {
     return flags;
 }
 
+CompilerFile compiler_file(const std::filesystem::path& path) {
+    const auto stamp = os::is_library_replaced(path.string()) ? std::nullopt : stamp_of(path);
+    return {path, stamp.value_or(FileStamp{})};
+}
+
 std::vector<CompilerFile> NvrtcLibrary::files() const {
     const std::lock_guard guard(files_mutex_);
     if (files_) return *files_;
@@ -155,10 +160,8 @@ std::vector<CompilerFile> NvrtcLibrary::files() const {
     auto paths = loaded_libraries("libnvrtc-builtins.",
                                   fmt::format(".so.{}.{}", version_major_, version_minor_));
     paths.insert(paths.begin(), path_.string());
-    for (const auto& path : paths) {
-        const auto stamp = os::is_library_replaced(path) ? std::nullopt : stamp_of(path);
-        files_->push_back({path, stamp.value_or(FileStamp{})});
-    }
+    for (const auto& path : paths)
+        files_->push_back(compiler_file(path));
     return *files_;
 }
 

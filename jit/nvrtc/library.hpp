@@ -95,4 +95,7 @@ private:
 /// The compiler's build from the banner of its PTX, "13.0.88"; empty without a banner.
 std::string_view build_in_ptx(std::string_view ptx) noexcept;
 
+/// The file of a loaded library; without a stamp if another file has replaced it.
+[[nodiscard]] CompilerFile compiler_file(const std::filesystem::path& path);
+
 }  // namespace LODE_NAMESPACE

@@ -50,16 +50,16 @@ const KnownLinkOption* known_link_option(std::string_view option) {
     const auto name = option.substr(1, option.find('=') - 1);
     const auto* const found = std::ranges::find(known_link_options, name, &KnownLinkOption::name);
     if (found == std::end(known_link_options)) return nullptr;
-    // What makes the assembler read options or measure time. It also shows what it writes.
-    constexpr std::string_view opaque_parts[] = {"optf", "options-file", "time", "trace", "index"};
-    const bool is_opaque =
-        name == "Xptxas" && std::ranges::any_of(opaque_parts, [&](std::string_view part) {
-            return option.find(part) != std::string_view::npos;
-        });
-    return is_opaque ? nullptr : found;
+    return name == "Xptxas" && is_opaque_link_flag(option) ? nullptr : found;
 }
 
 }  // namespace
+
+bool is_opaque_link_flag(std::string_view flag) {
+    constexpr std::string_view parts[] = {"optf", "options-file", "time", "trace", "index"};
+    return std::ranges::any_of(
+        parts, [&](std::string_view part) { return flag.find(part) != std::string_view::npos; });
+}
 
 Header input_of_link(int type, std::span<const std::byte> bytes, const char* name) {
     return {name != nullptr ? fmt::format("{} {}", type, name) : fmt::format("{}", type),

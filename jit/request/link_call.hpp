@@ -25,6 +25,9 @@ inline constexpr std::string_view link_outputs[] = {"ErrorLog", "InfoLog", "Link
 /// An input as nvJitLinkAddData gets it. The name may be null.
 [[nodiscard]] Header input_of_link(int type, std::span<const std::byte> bytes, const char* name);
 
+/// Whether a flag makes the linker or its assembler read or write a file, or measure time.
+[[nodiscard]] bool is_opaque_link_flag(std::string_view flag);
+
 /// As uncacheable_reason(), leaves_traces() and request_of() for calls to NVRTC.
 [[nodiscard]] std::string uncacheable_link_reason(const NvrtcCall& call);
 [[nodiscard]] bool link_leaves_traces(const NvrtcCall& call);

@@ -10,6 +10,7 @@
 
 #include <lode/jit/compile_request.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -68,6 +69,21 @@ struct NvrtcAnswer {
 
 void write(ByteWriter& out, const std::vector<Header>& headers);
 [[nodiscard]] std::vector<Header> read_headers(ByteReader& in);
+/// Takes an output with the library's functions for its size and its bytes, which return codes.
+[[nodiscard]] NvrtcAnswer::Output take_output(std::string_view name, const auto& size_of,
+                                              const auto& get) {
+    NvrtcAnswer::Output output;
+    output.name = name;
+    std::size_t size = 0;
+    output.size_result = size_of(&size);
+    // The second function says by itself why there is nothing; it writes nothing then.
+    constexpr std::size_t least = 16;
+    std::string bytes(std::max(size, least), '\0');
+    output.result = get(bytes.data());
+    if (output.size_result == 0 && output.result == 0) output.bytes = bytes.substr(0, size);
+    return output;
+}
+
 void write(ByteWriter& out, const NvrtcCall& call);
 [[nodiscard]] NvrtcCall read_nvrtc_call(ByteReader& in);
 void write(ByteWriter& out, const NvrtcAnswer& answer);
