@@ -1,18 +1,14 @@
 #include "jit/translation_unit.hpp"
 
-#include "base/identifier.hpp"
 #include "jit/text.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
+#include <utility>
 
 namespace LODE_NAMESPACE {
 namespace {
-
-bool has_any(std::string_view text, std::span<const std::string> words) {
-    return std::ranges::any_of(
-        words, [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
-}
 
 /// The name that a line defines as a macro; empty if it isn't such a directive.
 std::string_view defined_name(std::string_view line) {
@@ -25,28 +21,28 @@ std::string_view defined_name(std::string_view line) {
     return line.substr(0, static_cast<std::size_t>(end - line.begin()));
 }
 
-/// Adds the macros of a text whose definitions mention one of the words; whether there were any.
-bool add_macros(std::string_view text, std::vector<std::string>& words) {
-    if (!has_any(text, words)) return false;
-    std::string storage;
-    text = joined_lines(text, storage);
-    const std::size_t before = words.size();
-    while (!text.empty()) {
-        const auto line = take_line(text);
-        const auto name = defined_name(line);
-        if (name.empty() || !has_any(line.substr(line.find(name) + name.size()), words)) continue;
-        if (std::ranges::find(words, name) == words.end()) words.emplace_back(name);
-    }
-    return words.size() > before;
-}
-
-/// Adds macros until no text has another one.
+/// Adds the names of all macros of the texts whose definitions say one of the words.
 void add_all_macros(std::span<const std::string_view> texts, std::vector<std::string>& words) {
-    bool has_grown = true;
-    while (has_grown) {
-        has_grown = false;
-        for (const auto text : texts)
-            has_grown = add_macros(text, words) || has_grown;
+    std::deque<std::string> joined;
+    std::vector<std::pair<std::string_view, std::string_view>> uses;  // what a macro says, its name
+    for (auto text : texts) {
+        text = joined_lines(text, joined.emplace_back());
+        while (!text.empty()) {
+            const auto line = take_line(text);
+            const auto name = defined_name(line);
+            if (name.empty()) continue;
+            for_each_identifier(line.substr(line.find(name) + name.size()),
+                                [&](std::string_view said) { uses.emplace_back(said, name); });
+        }
+    }
+    std::ranges::sort(uses);
+    for (std::size_t next = 0; next < words.size(); ++next) {
+        const std::pair<std::string_view, std::string_view> first(words[next], {});
+        for (auto use = std::ranges::lower_bound(uses, first);
+             use != uses.end() && use->first == words[next]; ++use) {
+            if (std::ranges::find(words, use->second) == words.end())
+                words.emplace_back(use->second);
+        }
     }
 }
 
@@ -73,13 +69,13 @@ bool mentions_time(const CompileRequest& request) {
 TranslationUnit::TranslationUnit(const CompileRequest& request, const FileAccesses& accesses,
                                  std::span<const std::filesystem::path> toolkit) {
     const CompileOptions& options = request.options;
-    add(request.source.code());
+    add_code(request.source.code());
     for (const auto& definition : options.definitions) {
         add(definition.name);
         if (definition.value) add(*definition.value);
     }
     for (const auto& header : options.headers)
-        add(header.text);
+        add_code(header.text);
     for (const auto* texts : {&options.pre_includes, &options.extra_flags})
         for (const auto& text : *texts)
             add(text);
@@ -98,13 +94,18 @@ TranslationUnit::TranslationUnit(const CompileRequest& request, const FileAccess
         if (is_of_toolkit)
             toolkit_.push_back(text);
         else
-            add(text);
+            add_code(text);
     }
 }
 
 void TranslationUnit::add(std::string_view text) {
     own_.push_back(text);
     pieces_.add(text);
+}
+
+void TranslationUnit::add_code(std::string_view text) {
+    own_.push_back(text);
+    pieces_.add_code(text);
 }
 
 bool TranslationUnit::may_use_time() const {

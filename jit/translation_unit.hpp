@@ -46,6 +46,7 @@ private:
     /// path_words, and the toolkit's macros that use them.
     [[nodiscard]] std::vector<std::string> naming_words() const;
     void add(std::string_view text);
+    void add_code(std::string_view text);
 
     std::vector<std::string_view> own_;
     std::vector<std::string_view> toolkit_;

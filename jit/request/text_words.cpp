@@ -1,51 +1,109 @@
 #include "jit/request/text_words.hpp"
 
-#include "base/identifier.hpp"
-
 #include <algorithm>
-#include <iterator>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace LODE_NAMESPACE {
 namespace {
 
-/// Calls `use` for each identifier of a text. Numbers, which may contain letters, are none.
+constexpr std::string_view blanks = " \t\v\f\r";
+constexpr std::string_view trigraph = "?\?/";
+
+/// Every compiler joins the same lines of a text, and no literal in it goes over several.
+bool has_certain_lines(std::string_view text) {
+    if (text.find('\r') != std::string_view::npos ||
+        text.find(trigraph) != std::string_view::npos || text.find("R\"") != std::string_view::npos)
+        return false;
+    for (auto at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
+        const auto end = text.find_first_not_of(blanks, at + 1);
+        if (end != at + 1 && end != std::string_view::npos && text[end] == '\n') return false;
+    }
+    return true;
+}
+
+/// Where a line's string that begins at `start` ends; npos where it is no string for certain.
+std::size_t end_of_string(std::string_view line, std::size_t start) {
+    for (std::size_t at = start + 1; at < line.size(); ++at) {
+        if (line[at] == '"') return at + 1;
+        if (line[at] == '\\') ++at;
+        if (line.substr(at).starts_with("*/")) break;
+    }
+    return std::string_view::npos;
+}
+
+/// The first comment or string of a text with certain lines, where it is one for certain: its
+/// offset and its end. What follows a character or a header's name on the same line isn't.
+///
+/// The text may begin within a comment: what is found contains no end of another comment.
+std::pair<std::size_t, std::size_t> first_hidden(std::string_view text) {
+    constexpr auto npos = std::string_view::npos;
+    for (std::size_t at = 0; (at = text.find_first_of("/\"'<", at)) != npos; ++at) {
+        const auto line_end = std::min(text.find('\n', at), text.size());
+        const auto line = text.substr(0, line_end);
+        const auto rest = line.substr(at);
+        std::size_t end = npos;
+        if (rest[0] == '/' && at > 0 && text[at - 1] == '*') {
+            // It may be the end of a comment.
+        } else if (rest[0] == '"') {
+            end = end_of_string(line, at);
+        } else if (rest.starts_with("//")) {
+            if (rest.find("*/") == npos) end = line_end;
+        } else if (rest.starts_with("/*") && !rest.starts_with("/*/")) {
+            end = text.find("*/", at + 2);
+            if (end != npos) end += 2;
+        } else if (rest[0] == '/' && !rest.starts_with("/*")) {
+            continue;
+        }
+        if (end != npos) return {at, end};
+        at = line_end;
+    }
+    return {text.size(), text.size()};
+}
+
+/// Calls `use` for the parts of a text with certain lines between its certain comments and strings.
 template <class Use>
-void for_each_identifier(std::string_view text, const Use& use) {
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t start = at;
-        while (at < text.size() && is_identifier_character(text[at]))
-            ++at;
-        if (at == start)
-            ++at;
-        else if (!is_digit(text[start]))
-            use(text.substr(start, at - start));
+void for_each_part_of_code(std::string_view text, const Use& use) {
+    while (!text.empty()) {
+        const auto [start, end] = first_hidden(text);
+        use(text.substr(0, start));
+        text.remove_prefix(end);
     }
 }
 
-bool is_piece(std::string_view identifier) {
-    const auto has_it = [&](std::string_view word) {
-        return word.find(identifier) != std::string_view::npos;
-    };
-    return std::ranges::any_of(time_words, has_it) || std::ranges::any_of(path_words, has_it) ||
-           std::ranges::any_of(question_words, has_it);
+/// Every part of the words above.
+const std::unordered_set<std::string_view>& all_pieces() {
+    static const auto all = [] {
+        std::unordered_set<std::string_view> parts;
+        for (const auto words : {std::span<const std::string_view>(time_words),
+                                 std::span<const std::string_view>(path_words),
+                                 std::span<const std::string_view>(question_words)}) {
+            for (const auto word : words)
+                for (std::size_t at = 0; at < word.size(); ++at)
+                    for (std::size_t size = 1; size <= word.size() - at; ++size)
+                        parts.insert(word.substr(at, size));
+        }
+        return parts;
+    }();
+    return all;
 }
 
 }  // namespace
 
 std::string_view joined_lines(std::string_view text, std::string& storage) {
-    constexpr std::string_view blanks = " \t\v\f\r";
-    constexpr std::string_view trigraph = "?\?/";
     if (text.find('\\') == std::string_view::npos && text.find(trigraph) == std::string_view::npos)
         return text;
     storage.reserve(text.size());
     while (!text.empty()) {
-        const std::size_t mark =
-            text[0] == '\\' ? 1 : (text.starts_with(trigraph) ? trigraph.size() : 0);
-        std::size_t end = mark;
-        while (mark > 0 && end < text.size() && blanks.find(text[end]) != std::string_view::npos)
-            ++end;
-        if (mark > 0 && end < text.size() && text[end] == '\n') {
+        const auto plain = std::min(text.find_first_of("\\?"), text.size());
+        storage += text.substr(0, plain);
+        text.remove_prefix(plain);
+        if (text.empty()) break;
+        const std::size_t mark = text[0] == '\\' ? 1 : trigraph.size();
+        const bool is_mark = text[0] == '\\' || text.starts_with(trigraph);
+        const auto end = is_mark ? text.find_first_not_of(blanks, mark) : std::string_view::npos;
+        if (end != std::string_view::npos && text[end] == '\n') {
             text.remove_prefix(end + 1);
         } else {
             storage += text[0];
@@ -68,16 +126,22 @@ bool has_identifier(std::string_view text, std::string_view word) {
 }
 
 void WordPieces::add(std::string_view text) {
-    const auto add_identifiers = [&](std::string_view one) {
-        for_each_identifier(one, [&](std::string_view identifier) {
-            if (is_piece(identifier)) pieces_.emplace(identifier);
-        });
-    };
+    const auto& all = all_pieces();
+    for_each_identifier(text, [&](std::string_view identifier) {
+        if (all.contains(identifier)) pieces_.emplace(identifier);
+    });
+}
+
+void WordPieces::add_code(std::string_view text) {
     std::string storage;
     const auto joined = joined_lines(text, storage);
-    add_identifiers(joined);
+    if (has_certain_lines(text)) {
+        for_each_part_of_code(joined, [&](std::string_view part) { add(part); });
+        return;
+    }
+    add(joined);
     // The compiler doesn't join all lines that joined_lines() joins.
-    if (joined.size() != text.size()) add_identifiers(text);
+    if (joined.size() != text.size()) add(text);
 }
 
 bool WordPieces::can_join(std::string_view word) const {
