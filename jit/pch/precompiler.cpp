@@ -18,6 +18,9 @@
 namespace LODE_NAMESPACE::pch {
 namespace {
 
+/// Programs such as CuPy compile each source in a new temporary folder, where no header is used.
+constexpr std::size_t most_unused = 2;
+
 using cache::Key;
 using cache::KeyLock;
 using Clock = std::chrono::steady_clock;
@@ -118,13 +121,19 @@ std::optional<PchPlan> Precompiler::prepare(const Question& question, const Sett
     }
     auto found = store->find(key);
     if (found.header) {
-        if (auto plan = use(key, *std::move(found.header))) return plan;
+        if (auto plan = use(key, *std::move(found.header))) {
+            unused_.erase(sha256(question.prefix));
+            return plan;
+        }
     }
     if (!store->is_writable() || found.is_refused) return std::nullopt;
+    std::size_t& unused = unused_[sha256(question.prefix)];
+    if (unused >= most_unused) return std::nullopt;
     const auto bytes = estimate_header_bytes(
         question.prefix, {question.folder, question.headers, question.include_folders},
         settings.least_header_bytes);
     if (bytes < settings.least_header_bytes) return std::nullopt;
+    ++unused;
     return make(question, *store, key);
 }
 
@@ -199,7 +208,7 @@ Result<Conditions> Precompiler::conditions_of(const PchPlan& plan,
             std::ranges::any_of(nvrtc_.include_folders(), [&, &name = name](const auto& folder) {
                 return name.starts_with(folder.string() + "/");
             });
-        if (!is_toolkit) pieces.add(answer.content->text);
+        if (!is_toolkit) pieces.add_code(answer.content->text);
     }
     // Such a compilation is repeated without (compile.cpp).
     if (pieces.can_form_any(time_words) || pieces.can_form_any(source_words))

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -92,6 +93,7 @@ private:
     std::optional<PchAddresses> addresses_;  ///< nullopt: none are used in this process.
     std::string library_;                    ///< Identifies the compiler's files.
     std::set<Digest> refused_;               ///< Not tried again by this process.
+    std::map<Digest, std::size_t> unused_;   ///< By head: how many were made, none used since.
 };
 
 }  // namespace LODE_NAMESPACE::pch

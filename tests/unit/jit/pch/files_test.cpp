@@ -112,6 +112,25 @@ TEST_CASE("pch: workers and host processes share it, whatever the source is call
     CHECK(inode_of(place.file()) == before);
 }
 
+TEST_CASE("pch: a head in ever new folders has none made after two that nothing used") {
+    NEEDS_PCH();
+    const Place place;
+    const auto compiler = place.compiler(1);
+    int number = 0;
+    const auto compile_in = [&](const char* folder) {
+        fs::create_directories(place.headers() / folder);
+        const auto file = place.headers() / folder / fmt::format("{}.cu", ++number);
+        place.write(file, kernel(number));
+        (void)require(compiler.compile(Source::file(file), sm(80), place.options()));
+        return place.files().size();
+    };
+    CHECK(compile_in("a") == 1);
+    CHECK(compile_in("b") == 2);
+    CHECK(compile_in("c") == 2);
+    CHECK(compile_in("a") == 2);
+    CHECK(compile_in("c") == 3);
+}
+
 TEST_CASE("pch: concurrent compilations of one header set make it once") {
     NEEDS_PCH();
     const Place place;
@@ -136,9 +155,9 @@ TEST_CASE("pch: the size limit holds, and the least recently used go first") {
     NEEDS_PCH();
     const Place place;
     const auto variant = [&](const CachedCompiler& compiler, int number) {
-        auto options = place.options();
-        options.definitions = {{"VARIANT", std::to_string(number)}};
-        (void)require(compiler.compile(Source::text(kernel(number)), sm(80), options));
+        const auto head = fmt::format("// {}\n#include <value.h>\n", number);
+        (void)require(
+            compiler.compile(Source::text(kernel(number, head)), sm(80), place.options()));
     };
     variant(place.compiler(1), 0);
     const auto size = fs::file_size(place.file());
