@@ -158,6 +158,24 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
     check_rows_of("sm_75", {});
 }
 
+TEST_CASE("emulated kernels: the row that each family picks for 9.0 runs and is correct") {
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    unsigned ran = 0;
+    for (const auto& entry : lode::kernels::all()) {
+        const auto small = std::ranges::find_if(entry.test_problems, [&](const Problem& problem) {
+            return lode::kernels::is_small(entry, problem);
+        });
+        if (entry.folder == "gemm" || small == entry.test_problems.end()) continue;
+        CAPTURE(entry.family.name);
+        const auto variant = machine.loader->load(entry.family, {.problem = *small});
+        if (!variant) FAIL(variant.error().describe());
+        run_row(*machine.loader, entry, *variant, *small);
+        ++ran;
+    }
+    CHECK(ran >= 20);
+}
+
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of(
         "sm_90",
