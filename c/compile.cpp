@@ -162,6 +162,23 @@ lode_status lode_image_part(const lode_image* image, int32_t part, const void** 
     });
 }
 
+lode_status lode_device_code(const lode_device* device, const lode_image* image, const void** bytes,
+                             size_t* size) {
+    return guarded([&]() -> Status {
+        LODE_TRY(require({{"device", device}, {"image", image}, {"bytes", bytes}, {"size", size}}));
+        LODE_TRY_ASSIGN(const auto code, device->device.code_for_driver(*image->image));
+        *bytes = code.data();
+        *size = code.size();
+        return {};
+    });
+}
+
+const char* lode_image_symbol(const lode_image* image, const char* name) {
+    if (image == nullptr || name == nullptr) return nullptr;
+    // The view is of a whole string: a lowered name or `name`.
+    return image->image->symbol_of(name).data();
+}
+
 const char* lode_image_arch(const lode_image* image) {
     return image == nullptr ? nullptr : image->arch.c_str();
 }

@@ -50,7 +50,9 @@ struct lode_buffer {
     lode::DeviceBuffer<std::byte> memory;
 };
 struct lode_stream {
-    lode::Stream stream;
+    lode::Device device;
+    lode::Stream owned;  ///< Empty if the stream is the caller's.
+    lode::StreamRef stream;
 };
 struct lode_event {
     lode::Event event;

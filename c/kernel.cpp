@@ -122,6 +122,10 @@ lode_status lode_kernel_parameters(const lode_kernel* kernel, size_t* sizes, siz
     });
 }
 
+void* lode_kernel_native(const lode_kernel* kernel) {
+    return kernel == nullptr ? nullptr : kernel->kernel.native();
+}
+
 lode_status lode_kernel_launch(const lode_kernel* kernel, const lode_stream* stream,
                                const lode_shape* shape, const void* const* arguments,
                                const size_t* sizes, size_t count) {
@@ -137,7 +141,7 @@ lode_status lode_kernel_launch(const lode_kernel* kernel, const lode_stream* str
         launch.cooperative = given.cooperative != 0;
         // The driver changes neither the pointers nor the values.
         const std::span<void*> values(const_cast<void**>(arguments), count);
-        const auto on = stream != nullptr ? stream->stream.ref() : kernel->device.default_stream();
+        const auto on = stream != nullptr ? stream->stream : kernel->device.default_stream();
         return kernel->kernel.launch(on, launch, values);
     });
 }

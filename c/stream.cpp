@@ -8,7 +8,18 @@ lode_status lode_stream_create(const lode_device* device, int32_t priority, lode
     return guarded([&]() -> Status {
         LODE_TRY(require({{"device", device}, {"stream", stream}}));
         LODE_TRY_ASSIGN(auto created, device->device.create_stream({.priority = priority}));
-        *stream = new lode_stream{std::move(created)};
+        const lode::StreamRef view = created.ref();  // It stays one of the moved stream.
+        *stream = new lode_stream{device->device, std::move(created), view};
+        return {};
+    });
+}
+
+lode_status lode_stream_adopt(const lode_device* device, void* native, lode_stream** stream) {
+    return guarded([&]() -> Status {
+        LODE_TRY(require({{"device", device}, {"native", native}, {"stream", stream}}));
+        LODE_TRY_ASSIGN(const auto view,
+                        device->device.adopt(static_cast<lode::NativeStream>(native)));
+        *stream = new lode_stream{device->device, {}, view};
         return {};
     });
 }

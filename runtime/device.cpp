@@ -50,6 +50,10 @@ Result<Library> Device::load(std::shared_ptr<const Image> image, const LoadOptio
     });
 }
 
+Result<std::span<const std::byte>> Device::code_for_driver(const Image& image) const {
+    return detail::code_for_driver(image, *state_);
+}
+
 Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
                                    const KernelOptions& options) const {
     return detail::load_kernel(state_, source, name, options).map([](detail::LoadedKernel loaded) {

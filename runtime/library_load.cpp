@@ -194,18 +194,28 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
                     Arch(cc).to_string(), has_ptx ? "" : ", or keep the PTX in the image"));
 }
 
+/// PTX with its final NUL.
+std::span<const std::byte> form_bytes(const Image& image, Form form) {
+    switch (form) {
+        case Form::machine_code:
+            return image.cubin;
+        case Form::tile_ir:
+            return image.tile_ir;
+        case Form::ptx:
+            break;
+    }
+    return std::as_bytes(std::span(image.ptx.c_str(), image.ptx.size() + 1));
+}
+
 /// Loads one form into the device's context at once, so that errors of the driver's compiler
 /// surface here and not at the first launch.
 Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     DeviceState& device = *library.device;
     const DriverTable& table = device.table();
-    const Image& image = *library.image;
     library.buffers = std::make_unique<LoadLog>();
     JitOptions jit(*library.buffers);
     if (form == Form::ptx) jit.add_compiler_options(options);
-    const void* code = form == Form::ptx       ? static_cast<const void*>(image.ptx.c_str())
-                       : form == Form::tile_ir ? static_cast<const void*>(image.tile_ir.data())
-                                               : static_cast<const void*>(image.cubin.data());
+    const void* code = form_bytes(*library.image, form).data();
 
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
     const OutsideCapture outside(*device.driver);
@@ -284,6 +294,11 @@ Status load_linked(LibraryState& library, const LoadOptions& options) {
 }
 
 }  // namespace
+
+Result<std::span<const std::byte>> code_for_driver(const Image& image, const DeviceState& device) {
+    LODE_TRY_ASSIGN(const auto forms, forms_to_try(image, device, {}));
+    return form_bytes(image, forms.front());
+}
 
 Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
                                                          std::shared_ptr<const Image> image,

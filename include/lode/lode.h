@@ -201,6 +201,11 @@ LODE_C_API lode_status lode_image_from_bytes(const void* bytes, size_t size, con
                                              lode_image** image);
 /** Frees the handle; NULL is accepted. */
 LODE_C_API void lode_image_free(lode_image* image);
+/** What the device's driver loads of an image: machine code, or PTX with its final NUL. It is for
+ * cuModuleLoadData, in a context of the caller's own; lode makes none. Valid as long as the image.
+ * LODE_UNSUPPORTED_ARCH if the device runs neither. */
+LODE_C_API lode_status lode_device_code(const lode_device* device, const lode_image* image,
+                                        const void** bytes, size_t* size);
 
 /** What an image may hold. */
 enum {
@@ -211,6 +216,10 @@ enum {
 /** A part of the image, valid as long as the image; its size is 0 if the image lacks it. */
 LODE_C_API lode_status lode_image_part(const lode_image* image, int32_t part, const void** bytes,
                                        size_t* size);
+/** The symbol in the image of a template instance or a variable that lode_compile_options::names
+ * has: "_Z5scaleIfEvPT_" for "scale<float>". Any other name is its own symbol. Valid as long as the
+ * image and the name. NULL for NULL. */
+LODE_C_API const char* lode_image_symbol(const lode_image* image, const char* name);
 /** "sm_90a"; valid as long as the image. NULL for NULL. */
 LODE_C_API const char* lode_image_arch(const lode_image* image);
 /** The compiler's messages; valid as long as the image. NULL for NULL. */
@@ -263,6 +272,10 @@ typedef struct lode_shape {
     uint32_t cluster[3];     /**< Blocks per cluster. */
 } lode_shape;
 
+/** The CUkernel, which cuLaunchKernel and cuKernelGetFunction take; valid as long as the kernel. NULL
+ * for NULL. */
+LODE_C_API void* lode_kernel_native(const lode_kernel* kernel);
+
 /** Enqueues one launch and returns. `arguments[i]` points to the value of parameter i, which is
  * copied, and `sizes[i]` is its size; a buffer's value is its address, of 8 bytes. Number and sizes
  * are compared with the kernel's where they are known. A NULL stream is the default stream. */
@@ -303,7 +316,13 @@ LODE_C_API lode_status lode_buffer_fill(lode_buffer* buffer, size_t offset, uint
  */
 LODE_C_API lode_status lode_stream_create(const lode_device* device, int32_t priority,
                                           lode_stream** stream);
-/** Frees the handle without waiting for the stream's work; NULL is accepted. */
+/** A handle for a CUstream or cudaStream_t of the caller's, which must outlive it. The stream belongs
+ * to the device's primary context; LODE_INVALID_ARGUMENT for another context's, and for NULL, the
+ * default stream. */
+LODE_C_API lode_status lode_stream_adopt(const lode_device* device, void* native,
+                                         lode_stream** stream);
+/** Frees the handle without waiting for the stream's work; NULL is accepted. An adopted stream isn't
+ * destroyed. */
 LODE_C_API void lode_stream_free(lode_stream* stream);
 /** Blocks until all work so far is done. */
 LODE_C_API lode_status lode_stream_sync(const lode_stream* stream);

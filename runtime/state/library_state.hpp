@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,10 @@ struct LibraryState {
 [[nodiscard]] Result<std::shared_ptr<const LibraryState>> load_library(
     std::shared_ptr<DeviceState> device, std::shared_ptr<const Image> image,
     const LoadOptions& options);
+
+/// What load_library() gives the driver first; PTX with its final NUL.
+[[nodiscard]] Result<std::span<const std::byte>> code_for_driver(const Image& image,
+                                                                 const DeviceState& device);
 
 /// The kernels' symbols: from the driver if it can list them, else from the image's PTX.
 [[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);

@@ -82,7 +82,7 @@ static void test_program(void) {
     lode_source source = {sizeof source};
     lode_kernel* kernel = NULL;
     lode_buffer *buffer = NULL, *other = NULL;
-    lode_stream* stream = NULL;
+    lode_stream *stream = NULL, *adopted = NULL;
     lode_event *start = NULL, *end = NULL;
     lode_kernel_attributes attributes = {sizeof attributes};
     size_t sizes[2] = {0, 0}, parameters = 0;
@@ -130,6 +130,19 @@ static void test_program(void) {
     NEED(lode_buffer_read(buffer, 0, results, 12, NULL));
     CHECK(results[1] == 0.0F && results[2] == 2.0F);
 
+    /* The caller's stream, here lode's own. Another context's isn't adopted. */
+    NEED(lode_stream_adopt(device, lode_stream_native(stream), &adopted));
+    CHECK(lode_stream_native(adopted) == lode_stream_native(stream));
+    NEED(launch(kernel, adopted, buffer, 4.0F));
+    NEED(lode_buffer_read(buffer, 8, results, 4, adopted));
+    NEED(lode_stream_sync(adopted));
+    CHECK(results[0] == 8.0F);
+    lode_stream_free(adopted);
+    NEED(launch(kernel, stream, buffer, 0.25F));
+    NEED(lode_stream_sync(stream));
+    REFUSED(lode_stream_adopt(device, NULL, &adopted), LODE_INVALID_ARGUMENT, "native is NULL");
+    CHECK(lode_kernel_native(kernel) != NULL);
+
     /* In any order: the kernel keeps the device. */
     lode_kernel_free(kernel);
     lode_event_free(end);
@@ -140,6 +153,7 @@ static void test_program(void) {
 }
 
 static void test_images(void) {
+    static const char* const newer_ptx = ".version 8.7\n.target sm_100\n.address_size 64\n";
     lode_image* image = NULL;
     lode_library* library = NULL;
     lode_kernel* kernel = NULL;
@@ -152,6 +166,9 @@ static void test_images(void) {
     CHECK(size == strlen(scale_ptx) && memcmp(bytes, scale_ptx, size) == 0);
     NEED(lode_image_part(image, LODE_IMAGE_CUBIN, &bytes, &size));
     CHECK(size == 0);
+    NEED(lode_device_code(device, image, &bytes, &size));
+    CHECK(size == strlen(scale_ptx) + 1 && memcmp(bytes, scale_ptx, size) == 0);
+    CHECK(strcmp(lode_image_symbol(image, "scale"), "scale") == 0);
     REFUSED(lode_image_part(image, 9, &bytes, &size), LODE_INVALID_ARGUMENT, "part 9");
     NEED(lode_library_load(device, image, &library));
     lode_image_free(image);
@@ -161,6 +178,9 @@ static void test_images(void) {
     REFUSED(lode_library_kernel(library, "scales", &kernel), LODE_NOT_FOUND, "scales");
     lode_library_free(library);
     lode_kernel_free(kernel);
+    NEED(lode_image_from_bytes(newer_ptx, strlen(newer_ptx), "newer.ptx", &image));
+    REFUSED(lode_device_code(device, image, &bytes, &size), LODE_UNSUPPORTED_ARCH, "newer.ptx");
+    lode_image_free(image);
     REFUSED(lode_image_from_bytes("nonsense", 8, "x", &image), LODE_INVALID_IMAGE, "x");
 }
 
@@ -272,6 +292,7 @@ static void test_wrong_arguments(void) {
     lode_runtime_free(NULL);
     CHECK(lode_buffer_address(NULL) == 0 && lode_buffer_size(NULL) == 0);
     CHECK(lode_image_arch(NULL) == NULL && lode_stream_native(NULL) == NULL);
+    CHECK(lode_kernel_native(NULL) == NULL && lode_image_symbol(NULL, "x") == NULL);
     CHECK(strcmp(lode_status_name(LODE_CANCELLED), "cancelled") == 0);
     CHECK(strcmp(lode_status_name(-1), "unknown") == 0);
     CHECK(strcmp(lode_status_name(1000), "unknown") == 0);
@@ -294,6 +315,8 @@ static void test_compilation(void) {
     const void* arguments[1] = {&address};
     const size_t sizes[1] = {sizeof address};
     lode_status status;
+    const void* bytes = NULL;
+    size_t size = 0;
 
     source.cuda = "broken";
     status = lode_compile(runtime, &source, "sm_90", NULL, &image);
@@ -317,6 +340,10 @@ static void test_compilation(void) {
     lode_image_free(image);
     NEED(lode_device_compile(device, &source, &options, &image));
     CHECK(lode_image_log(image) != NULL);
+    CHECK(strcmp(lode_image_symbol(image, "triple<int>"), "_Z6tripleIiEvPT_") == 0);
+    /* The software device loads PTX, whatever else the image has. */
+    NEED(lode_device_code(device, image, &bytes, &size));
+    CHECK(size > 0 && strncmp(bytes, "//", 2) == 0 && ((const char*)bytes)[size - 1] == '\0');
     lode_image_free(image);
     NEED(lode_kernel_load(device, &source, "triple<int>", &options, &kernel));
     NEED(lode_buffer_alloc(device, sizeof value, &buffer));

@@ -174,6 +174,11 @@ public:
     [[nodiscard]] Result<Library> load(std::shared_ptr<const Image> image,
                                        const LoadOptions& options = {}) const;
 
+    /// The code of an image that load() gives the driver first: machine code, or PTX with its final
+    /// NUL. It is for a host that loads into a context of its own (cuModuleLoadData), and makes no
+    /// context. Valid as long as the image. Errors: unsupported_arch; invalid_image.
+    [[nodiscard]] Result<std::span<const std::byte>> code_for_driver(const Image& image) const;
+
     /// Compiles `source`, loads it and finds the kernel. `name` is an extern "C" name or any C++
     /// name at global scope, such as `scale<float>`. A cached image that the driver refuses is
     /// dropped and compiled again.

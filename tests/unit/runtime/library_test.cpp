@@ -131,6 +131,23 @@ TEST_CASE("library: PTX for a newer device is refused, machine code beside it or
     CHECK_CONTAINS(both.message, ") and PTX (compute_100, ISA 8.0), which device 0");
 }
 
+TEST_CASE("library: a host that loads code itself gets what load() would take, without a context") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const Image image = cubin_image({"k()"});
+    const auto code = require(device.code_for_driver(image));
+    CHECK(code.data() == image.cubin.data());
+    CHECK(code.size() == image.cubin.size());
+    const Image older = cubin_image({"k()"}, true, 80);
+    const auto ptx = require(device.code_for_driver(older));
+    CHECK(static_cast<const void*>(ptx.data()) == older.ptx.c_str());
+    CHECK(ptx.size() == older.ptx.size() + 1);
+    CHECK(require_error(device.code_for_driver(ptx_image({"k()"}, "sm_100"))).code ==
+          Errc::unsupported_arch);
+    CHECK(machine.driver.calls("cuDevicePrimaryCtxRetain") == 0);
+    CHECK(machine.driver.calls("cuLibraryLoadData") == 0);
+}
+
 TEST_CASE(
     "library: after the driver refuses machine code, lode loads the PTX and logs the refusal") {
     std::vector<std::string> lines;
