@@ -123,8 +123,7 @@ Result<MultiprocessorLimits> multiprocessor_limits(ComputeCapability cc) {
 #define LODE_MULTIPROCESSOR(cc_major, cc_minor, ...)                                     \
     if (cc == ComputeCapability(cc_major, cc_minor)) return limits_row(cc, __VA_ARGS__); \
     known += fmt::format("{}{}.{}", known.empty() ? "" : ", ", cc_major, cc_minor);
-#include "base/occupancy.def"
-#undef LODE_MULTIPROCESSOR
+#include "base/architectures.def"
     return fail(Errc::unsupported_arch,
                 fmt::format("The limits of a multiprocessor of compute capability {} aren't known; "
                             "the table has {}.",

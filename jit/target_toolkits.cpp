@@ -16,18 +16,13 @@ struct DeviceRelease {
     ToolkitRange toolkits;
 };
 
-// Source: CUDA Toolkit release notes and nvrtcGetSupportedArchs of the releases named.
 constexpr DeviceRelease device_releases[] = {
-    {{5, 0}, {6000, 12090}}, {{5, 2}, {7000, 12090}},   {{5, 3}, {7000, 12090}},
-    {{6, 0}, {8000, 12090}}, {{6, 1}, {8000, 12090}},   {{6, 2}, {8000, 12090}},
-    {{7, 0}, {9000, 12090}}, {{7, 2}, {9020, 12090}},   {{7, 5}, {10000, 0}},
-    {{8, 0}, {11000, 0}},    {{8, 6}, {11010, 0}},      {{8, 7}, {11040, 0}},
-    {{8, 8}, {13000, 0}},    {{8, 9}, {11080, 0}},      {{9, 0}, {11080, 0}},
-    {{10, 0}, {12080, 0}},   {{10, 1}, {12080, 12090}}, {{10, 3}, {12090, 0}},
-    {{11, 0}, {13000, 0}},   {{12, 0}, {12080, 0}},     {{12, 1}, {12090, 0}},
+#define LODE_ARCHITECTURE(cc_major, cc_minor, first, last, ...) \
+    {{cc_major, cc_minor}, {first, last}},
+#include "base/architectures.def"
 };
 
-/// Minor releases count in tens: 13019 is still 13.1; the table's last is 13010.
+/// Minor releases count in tens: 13019 is still 13.1.
 constexpr int next_release(int cuda_version) noexcept {
     return cuda_version / 10 * 10 + 10;
 }

@@ -10,7 +10,7 @@ using namespace lode::test;
 
 namespace {
 
-constexpr int versions[] = {12000, 12040, 12080, 12090, 13000};
+constexpr int versions[] = {12000, 12040, 12080, 12090, 13000, 13050};
 
 struct LadderRow {
     ComputeCapability device;
@@ -18,35 +18,44 @@ struct LadderRow {
 };
 
 constexpr LadderRow rows[] = {
-    {{7, 5}, {"sm_75", "sm_75", "sm_75", "sm_75", "sm_75"}},
-    {{8, 0}, {"sm_80", "sm_80", "sm_80", "sm_80", "sm_80"}},
-    {{8, 6}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_86"}},
-    {{8, 7}, {"sm_87", "sm_87", "sm_87", "sm_87", "sm_87"}},
-    {{8, 8}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_88"}},
-    {{8, 9}, {"sm_89", "sm_89", "sm_89", "sm_89", "sm_89"}},
-    {{9, 0}, {"sm_90", "sm_90", "sm_90", "sm_90", "sm_90"}},
-    {{10, 0}, {"compute_90", "compute_90", "sm_100", "sm_100", "sm_100"}},
-    {{10, 1}, {"compute_90", "compute_90", "sm_101", "sm_101", "compute_100"}},
-    {{10, 3}, {"compute_90", "compute_90", "sm_100", "sm_103", "sm_103"}},
-    {{11, 0}, {"compute_90", "compute_90", "compute_101", "compute_103", "sm_110"}},
-    {{12, 0}, {"compute_90", "compute_90", "sm_120", "sm_120", "sm_120"}},
-    {{12, 1}, {"compute_90", "compute_90", "compute_120", "sm_121", "sm_121"}},
+    {{7, 5}, {"sm_75", "sm_75", "sm_75", "sm_75", "sm_75", "sm_75"}},
+    {{8, 0}, {"sm_80", "sm_80", "sm_80", "sm_80", "sm_80", "sm_80"}},
+    {{8, 6}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_86", "sm_86"}},
+    {{8, 7}, {"sm_87", "sm_87", "sm_87", "sm_87", "sm_87", "sm_87"}},
+    {{8, 8}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_88", "sm_88"}},
+    {{8, 9}, {"sm_89", "sm_89", "sm_89", "sm_89", "sm_89", "sm_89"}},
+    {{9, 0}, {"sm_90", "sm_90", "sm_90", "sm_90", "sm_90", "sm_90"}},
+    {{10, 0}, {"compute_90", "compute_90", "sm_100", "sm_100", "sm_100", "sm_100"}},
+    {{10, 1}, {"compute_90", "compute_90", "sm_101", "sm_101", "compute_100", "compute_100"}},
+    {{10, 3}, {"compute_90", "compute_90", "sm_100", "sm_103", "sm_103", "sm_103"}},
+    {{10, 7}, {"compute_90", "compute_90", "sm_100", "sm_103", "sm_103", "sm_107"}},
+    {{11, 0}, {"compute_90", "compute_90", "compute_101", "compute_103", "sm_110", "sm_110"}},
+    {{12, 0}, {"compute_90", "compute_90", "sm_120", "sm_120", "sm_120", "sm_120"}},
+    {{12, 1}, {"compute_90", "compute_90", "compute_120", "sm_121", "sm_121", "sm_121"}},
 };
 
 constexpr LadderRow forced_rows[] = {
-    {{7, 5}, {"compute_75", "compute_75", "compute_75", "compute_75", "compute_75"}},
-    {{8, 0}, {"compute_80", "compute_80", "compute_80", "compute_80", "compute_80"}},
-    {{8, 6}, {"compute_86", "compute_86", "compute_86", "compute_86", "compute_86"}},
-    {{8, 7}, {"compute_87", "compute_87", "compute_87", "compute_87", "compute_87"}},
-    {{8, 8}, {"compute_87", "compute_87", "compute_87", "compute_87", "compute_88"}},
-    {{8, 9}, {"compute_89", "compute_89", "compute_89", "compute_89", "compute_89"}},
-    {{9, 0}, {"compute_90", "compute_90", "compute_90", "compute_90", "compute_90"}},
-    {{10, 0}, {"compute_90", "compute_90", "compute_100", "compute_100", "compute_100"}},
-    {{10, 1}, {"compute_90", "compute_90", "compute_101", "compute_101", "compute_100"}},
-    {{10, 3}, {"compute_90", "compute_90", "compute_101", "compute_103", "compute_103"}},
-    {{11, 0}, {"compute_90", "compute_90", "compute_101", "compute_103", "compute_110"}},
-    {{12, 0}, {"compute_90", "compute_90", "compute_120", "compute_120", "compute_120"}},
-    {{12, 1}, {"compute_90", "compute_90", "compute_120", "compute_121", "compute_121"}},
+    {{7, 5}, {"compute_75", "compute_75", "compute_75", "compute_75", "compute_75", "compute_75"}},
+    {{8, 0}, {"compute_80", "compute_80", "compute_80", "compute_80", "compute_80", "compute_80"}},
+    {{8, 6}, {"compute_86", "compute_86", "compute_86", "compute_86", "compute_86", "compute_86"}},
+    {{8, 7}, {"compute_87", "compute_87", "compute_87", "compute_87", "compute_87", "compute_87"}},
+    {{8, 8}, {"compute_87", "compute_87", "compute_87", "compute_87", "compute_88", "compute_88"}},
+    {{8, 9}, {"compute_89", "compute_89", "compute_89", "compute_89", "compute_89", "compute_89"}},
+    {{9, 0}, {"compute_90", "compute_90", "compute_90", "compute_90", "compute_90", "compute_90"}},
+    {{10, 0},
+     {"compute_90", "compute_90", "compute_100", "compute_100", "compute_100", "compute_100"}},
+    {{10, 1},
+     {"compute_90", "compute_90", "compute_101", "compute_101", "compute_100", "compute_100"}},
+    {{10, 3},
+     {"compute_90", "compute_90", "compute_101", "compute_103", "compute_103", "compute_103"}},
+    {{10, 7},
+     {"compute_90", "compute_90", "compute_101", "compute_103", "compute_103", "compute_107"}},
+    {{11, 0},
+     {"compute_90", "compute_90", "compute_101", "compute_103", "compute_110", "compute_110"}},
+    {{12, 0},
+     {"compute_90", "compute_90", "compute_120", "compute_120", "compute_120", "compute_120"}},
+    {{12, 1},
+     {"compute_90", "compute_90", "compute_120", "compute_121", "compute_121", "compute_121"}},
 };
 
 Result<Target> choose(ComputeCapability device, int version, ToolProperties tools = {}) {
@@ -72,7 +81,7 @@ TEST_CASE("ladder: every device with every compiler") {
         for (std::size_t i = 0; i < std::size(versions); ++i) {
             CAPTURE(row.device.to_string());
             CAPTURE(versions[i]);
-            CHECK(decide(row.device, versions[i], {.driver_version = 13000}) == row.chosen[i]);
+            CHECK(decide(row.device, versions[i], {.driver_version = 13050}) == row.chosen[i]);
             CHECK(decide(row.device, versions[i], {}) == row.chosen[i]);
         }
     }
@@ -84,7 +93,7 @@ TEST_CASE("ladder: every device with every compiler, the reasons") {
         for (std::size_t i = 0; i < std::size(versions); ++i) {
             CAPTURE(row.device.to_string());
             CAPTURE(versions[i]);
-            const auto target = choose(row.device, versions[i], {.driver_version = 13000});
+            const auto target = choose(row.device, versions[i], {.driver_version = 13050});
             REQUIRE(target);
             const auto& steps = target->steps;
             CAPTURE(target->describe());
@@ -124,7 +133,7 @@ TEST_CASE("ladder: every device with every compiler under LODE_FORCE_PTX") {
             CAPTURE(row.device.to_string());
             CAPTURE(versions[i]);
             const auto target =
-                choose(row.device, versions[i], {.driver_version = 13000, .force_ptx = true});
+                choose(row.device, versions[i], {.driver_version = 13050, .force_ptx = true});
             REQUIRE(target);
             CHECK(target->arch.to_string() == row.chosen[i]);
             CHECK(target->route == CodeRoute::driver_jit);
@@ -167,20 +176,20 @@ TEST_CASE("ladder: a driver older than the PTX, for every device") {
 }
 
 TEST_CASE("ladder: the driver's CUDA_ERROR_UNSUPPORTED_PTX_VERSION leaves nvJitLink") {
-    ToolProperties tools{.driver_version = 13000, .force_ptx = true, .driver_refused_ptx = true};
-    const auto message = message_of({9, 0}, 13000, tools);
+    ToolProperties tools{.driver_version = 13050, .force_ptx = true, .driver_refused_ptx = true};
+    const auto message = message_of({9, 0}, 13050, tools);
     CHECK(has(message, "the driver has reported that it doesn't support its PTX version"));
     CHECK(has(message,
               "Update the driver, or use machine code for the device, or install "
               "libnvJitLink.so.13."));
-    tools.linker_version = 13000;
+    tools.linker_version = 13050;
     for (const auto& row : forced_rows) {
         CAPTURE(row.device.to_string());
-        const auto target = choose(row.device, 13000, tools);
+        const auto target = choose(row.device, 13050, tools);
         if (row.device == ComputeCapability{10, 1}) {
             REQUIRE_FALSE(target);  // nvJitLink 13 has no sm_101.
             CHECK(has(target.error().message,
-                      "nvJitLink 13.0 is newer than CUDA 12.9, the last "
+                      "nvJitLink 13.5 is newer than CUDA 12.9, the last "
                       "that makes code for the device"));
             continue;
         }

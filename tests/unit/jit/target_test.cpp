@@ -144,7 +144,8 @@ TEST_CASE("target: a plain sm_120 serves 12.1 only when nothing else does") {
 
 TEST_CASE("target: every refused step says why") {
     for (const auto& [version, supported] : compilers()) {
-        for (const int number : {70, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121}) {
+        for (const int number :
+             {70, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121}) {
             for (const int driver : {0, 12000, 12040, 12080, 13000}) {
                 const auto target = choose_target(
                     {.device = ComputeCapability::from_number(number),
@@ -168,10 +169,12 @@ TEST_CASE("target: PTX versions and CUDA releases") {
     CHECK(lode::ptx_version_of_cuda(12000) == lode::PtxVersion{8, 0});
     CHECK(lode::ptx_version_of_cuda(12060) == lode::PtxVersion{8, 5});
     CHECK(lode::ptx_version_of_cuda(13000) == lode::PtxVersion{9, 0});
+    CHECK(lode::ptx_version_of_cuda(13059) == lode::PtxVersion{9, 5});
     CHECK(lode::ptx_version_of_cuda(13500) == std::nullopt);
     CHECK(lode::ptx_version_of_cuda(0) == std::nullopt);
     CHECK(lode::cuda_version_of_ptx({8, 5}) == 12050);
     CHECK(lode::cuda_version_of_ptx({9, 0}) == 13000);
+    CHECK(lode::cuda_version_of_ptx({9, 4}) == 13040);
     CHECK(lode::cuda_version_of_ptx({6, 3}) == 11000);
     CHECK(lode::cuda_version_of_ptx({99, 0}) == 0);
     CHECK(lode::cuda_version_text(12040) == "12.4");
