@@ -68,6 +68,8 @@ constexpr std::string_view zeros[] = {
     "%cluster_ctaid.w",
     "%cluster_nctaid.w",
     "%aggr_smem_size",
+    "%locality_domain_id",  // A device is one domain.
+    "%locality_domain_supplemental_sm",
     "%current_graph_exec"};  // No kernel launches graphs, so that none runs in a device graph.
 constexpr std::string_view zero_prefixes[] = {"%envreg", "%pm", "%reserved_smem"};
 

@@ -13,12 +13,12 @@
 namespace lode::emulator {
 namespace {
 
-constexpr Profile table[] = {
-#define LODE_PROFILE(cc_major, cc_minor, ...) \
-    Profile{ComputeCapability(cc_major, cc_minor), __VA_ARGS__},
-#include "emulator/devices/profiles.def"
-#undef LODE_PROFILE
-};
+/// A row's limits are those of its capability, which every row has.
+Profile profile_of(int cc_major, int cc_minor, Profile row) {
+    row.cc = ComputeCapability(cc_major, cc_minor);
+    row.limits = multiprocessor_limits(row.cc).value_or(MultiprocessorLimits{});
+    return row;
+}
 
 Result<const Profile*> parse_device(std::string_view entry) {
     const auto arch = Arch::parse(entry);
@@ -27,7 +27,7 @@ Result<const Profile*> parse_device(std::string_view entry) {
                                  : nullptr;
     if (profile != nullptr) return profile;
     std::vector<std::string> known;
-    for (const Profile& row : table)
+    for (const Profile& row : profiles())
         known.push_back(Arch(row.cc).to_string());
     // "sm90" and "9.0", else what is nearest.
     std::string meant = suggested_arch(entry);
@@ -45,12 +45,18 @@ std::string Profile::device_name() const {
 }
 
 std::span<const Profile> profiles() noexcept {
-    return table;
+    // Never destroyed: the driver answers until the process ends.
+    static const auto* const table = new std::vector<Profile>{
+#define LODE_PROFILE(cc_major, cc_minor, ...) profile_of(cc_major, cc_minor, {{}, {}, __VA_ARGS__}),
+#include "emulator/devices/profiles.def"
+#undef LODE_PROFILE
+    };
+    return *table;
 }
 
 const Profile* find_profile(ComputeCapability cc) noexcept {
-    const auto found = std::ranges::find(table, cc, &Profile::cc);
-    return found == std::end(table) ? nullptr : found;
+    const auto found = std::ranges::find(profiles(), cc, &Profile::cc);
+    return found == profiles().end() ? nullptr : &*found;
 }
 
 Result<std::vector<const Profile*>> parse_devices(std::string_view text) {

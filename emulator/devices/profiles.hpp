@@ -3,6 +3,7 @@
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
+#include <lode/base/occupancy.hpp>
 
 #include <cstddef>
 #include <span>
@@ -15,12 +16,8 @@ namespace lode::emulator {
 /// The limits and properties of one architecture.
 struct Profile {
     ComputeCapability cc;
+    MultiprocessorLimits limits;
     int multiprocessors;
-    int threads_per_multiprocessor;
-    int blocks_per_multiprocessor;
-    int shared_kib_per_multiprocessor;
-    int shared_kib_optin;    ///< The most shared memory that one block can opt in to.
-    int shared_granularity;  ///< Bytes; a block's shared memory is rounded up to it.
     int l2_mib;
     int clock_mhz;
     int memory_clock_mhz;
@@ -32,7 +29,7 @@ struct Profile {
     [[nodiscard]] std::string device_name() const;
     /// Shared memory in bytes that the driver reserves in every block.
     [[nodiscard]] int reserved_shared_bytes() const noexcept {
-        return cc.cc_major() >= 8 ? 1024 : 0;
+        return static_cast<int>(limits.reserved_shared_bytes_per_block);
     }
     /// The most L2 cache that can be set aside for persisting accesses; of no effect here.
     [[nodiscard]] int persisting_l2_bytes() const noexcept {

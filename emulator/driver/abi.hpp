@@ -6,6 +6,8 @@
 // Disables cuda.h's renaming macros and declares every version of every entry point.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): cuda.h reads it.
 #define __CUDA_API_VERSION_INTERNAL
+#include "base/cuda_additions.hpp"
+
 #include <cuda.h>
 
 static_assert(CUDA_VERSION >= 12090, "the emulator builds with the headers of CUDA 12.9 or newer");

@@ -31,7 +31,7 @@
 namespace lode::emulator::driver {
 
 /// The CUDA version that the emulator implements.
-inline constexpr int own_driver_version = 13000;
+inline constexpr int own_driver_version = 13050;
 
 /// Settings from the environment for every launch.
 struct Settings {

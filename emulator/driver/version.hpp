@@ -6,7 +6,8 @@ namespace lode::emulator::driver {
 /// 1000 * major + 10 * minor.
 int reported_version() noexcept;
 
-/// The newest PTX ISA version that a driver of that version supports, 100 * major + minor.
+/// The newest PTX ISA version that a driver of that version and the emulator support in full, 100 *
+/// major + minor.
 int newest_ptx() noexcept;
 
 /// For the test interface; 0 restores the default.

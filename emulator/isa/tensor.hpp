@@ -124,7 +124,8 @@ struct MatrixFlags {
     bool transposed : 1 = false;
     bool of_6_bits : 1 = false;  ///< A row has 16 elements, which become bytes.
     bool of_4_bits : 1 = false;
-    u8 unused : 5 = 0;
+    bool of_4_signed_bits : 1 = false;  ///< A row has 16 numbers in 8 bytes, which become bytes.
+    u8 unused : 4 = 0;
 };
 
 /// wgmma.mma_async by one of four warps, which has 16 of the 64 rows. The copies and products of a

@@ -4,7 +4,8 @@
     check_driver_exports.py liblode_emulator.so
 
 Programs give up on a driver that lacks a name, even one that they never call. libcuda.txt beside this
-script has the 682 names of driver 580.159.04; `cuMemAlloc{,_v2}` is cuMemAlloc and cuMemAlloc_v2.
+script has the 682 names of driver 580.159.04, then those that CUDA 13.1 to 13.5 add to cuda.h;
+`cuMemAlloc{,_v2}` is cuMemAlloc and cuMemAlloc_v2.
 Prints every difference and fails if there is one. The device's own test interface isn't compared.
 """
 

@@ -4,21 +4,21 @@
 The document has one row for each function of cuda.h. Whether lode wraps a function is read from
 runtime/driver/symbols.def, who calls it from runtime's sources, and whether the software device
 has it from the emulator's entry points. Only the reasons for what lode doesn't wrap are below.
-With another cuda.h than that of CUDA 13.0, checks what lode's own files determine.
+With another cuda.h than that of CUDA 13.5, checks what lode's own files determine.
 """
 
 import pathlib
 import re
 import sys
 
-VERSION = 13000
+VERSION = 13050
 TITLE = """# Functions of the driver API
 
-One row for each function of CUDA 13.0's `cuda.h`. lode wraps the functions that have a contract to keep: an owner, an order, a limit. The address of any other comes from `Driver::resolve(name, version)`, under the version of its type in `cudaTypedefs.h`; `ContextScope` makes the device's context current for it, and every object of lode gives its native handle.
+One row for each function of CUDA 13.5's `cuda.h`. lode wraps the functions that have a contract to keep: an owner, an order, a limit. The address of any other comes from `Driver::resolve(name, version)`, under the version of its type in `cudaTypedefs.h`; `ContextScope` makes the device's context current for it, and every object of lode gives its native handle.
 
-The column *software device* says whether lode's software device has the function; those that it lacks return CUDA_ERROR_NOT_SUPPORTED there. [Forbidden contexts](emulator.md#forbidden-contexts) says where a program may call none, and what each answers.
+The column *since* has the first CUDA release whose driver has the function, as `cudaTypedefs.h` numbers it. lode works with every driver from 12.0 on: what needs a newer one reports which. The column *software device* says whether lode's software device has the function; those that it lacks return CUDA_ERROR_NOT_SUPPORTED there. [Forbidden contexts](emulator.md#forbidden-contexts) says where a program may call none, and what each answers.
 
-`tests/docs/driver_functions.py . /usr/local/cuda/include --write` writes this page; a test compares it with the code.
+`tests/docs/driver_functions.py . FOLDER --write`, with the folder of that `cuda.h`, writes this page; a test compares it with the code.
 """
 
 # The first matching row explains why lode doesn't wrap a function.
@@ -49,6 +49,10 @@ REASONS = [
     (r"cuKernelGetLibrary|cuLibraryGetModule", "lode's kernels know their library"),
     (r"cuGraphics\w+", "interoperability with OpenGL and EGL, whose headers lode doesn't need"),
     (r"cuMulticast\w+", "one allocation for several GPUs behind an NVSwitch"),
+    (r"cuLogicalEndpoint\w+|cuFabric\w+|cuDeviceGet(Clique|Fabric)\w+",
+     "memory of other machines on an NVLink fabric"),
+    (r"cuMemcpy(3D)?WithAttributes\w+", "hints for a copy; lode's copies have none yet"),
+    (r"cuMemGetLocationInfo", "a property to query"),
     (r"cuCoredump\w+", "debugging of a process from inside"),
     (r"cuCheckpoint\w+", "called by another process than the one that uses lode"),
     (r"cuGetExportTable", "undocumented"),
@@ -68,7 +72,7 @@ REASONS = [
     (r"cuDevice\w*Graph\w*", "tuning of the memory that graphs allocate"),
     (r"cuMem(AllocHost)", "cuMemHostAlloc, which lode uses, does the same"),
     (r"cuMemcpy(Async)?", "lode knows where both sides are and calls the specific copy"),
-    (r"cuGraph\w*|cuUserObject\w+|cuStream\w*Captur\w+", "part of graphs that lode doesn't wrap yet"),
+    (r"cuGraph\w*|cuUserObject\w+|cuStream\w*[Cc]aptur\w+", "part of graphs that lode doesn't wrap yet"),
     (r"cu(Green|DevResource|DevSm|\w*DevResource|CtxFromGreen|StreamGetGreen)\w*"
      r"|cuCtx(Record|Wait)Event", "what SmPartition doesn't need of green contexts"),
     (r"cu\w*External\w+", "mipmapped arrays of other APIs, and their semaphores in graphs"),
@@ -83,11 +87,20 @@ def functions_of(header):
     return sorted(names, key=str.lower)
 
 
+def releases_of(typedefs, functions):
+    """The first release of each function that has a type: {"cuInit": "2.0"}."""
+    versions = {}
+    for name, version in re.findall(r"PFN_(cu\w+?)_v(\d+)\b", typedefs):
+        versions[name] = min(versions.get(name, sys.maxsize), int(version))
+    return {name: f"{versions[name] // 1000}.{versions[name] % 1000 // 10}" if name in versions
+            else "–" for name in functions}
+
+
 def first(pattern, text):
     return set(re.findall(pattern, text, re.MULTILINE))
 
 
-def rows(root, functions):
+def rows(root, releases):
     wrapped = first(r"^X\((cu\w+),", (root / "runtime/driver/symbols.def").read_text())
     emulated = first(r"^LODE_ENTRY_POINT\((cu\w+),",
                      (root / "emulator/driver/entry_points.def").read_text())
@@ -96,12 +109,12 @@ def rows(root, functions):
     for path in sorted((root / "runtime").rglob("*.?pp")):
         for name in set(re.findall(r"\bcu[A-Z]\w+", path.read_text())):
             users.setdefault(name, []).append(path.relative_to(root).as_posix())
-    for name in functions:
+    for name, release in releases.items():
         if name in wrapped:
             how = "wrapped: " + (f"`{users[name][0]}`" if name in users else "by the driver table")
         else:
             how = next(reason for pattern, reason in REASONS if re.fullmatch(pattern, name))
-        yield f"| {name} | {how} | {'yes' if name in emulated else 'no'} |"
+        yield f"| {name} | {release} | {how} | {'yes' if name in emulated else 'no'} |"
 
 
 def main():
@@ -110,15 +123,15 @@ def main():
     header = (cuda / "cuda.h").read_text()
     version = int(re.search(r"#define\s+CUDA_VERSION\s+(\d+)", header)[1])
     if version == VERSION:
-        functions = functions_of(header)
+        releases = releases_of((cuda / "cudaTypedefs.h").read_text(), functions_of(header))
     else:
-        functions = re.findall(r"^\| (cu\w+) \|", page.read_text(), re.MULTILINE)
-    table = list(rows(root, functions))
+        releases = dict(re.findall(r"^\| (cu\w+) \| (\S+) \|", page.read_text(), re.MULTILINE))
+    table = list(rows(root, releases))
     wrapped = sum("| wrapped: " in row for row in table)
     emulated = sum(row.endswith("| yes |") for row in table)
     text = "\n".join([TITLE, f"{len(table)} functions; lode wraps {wrapped}, and the software "
                              f"device has {emulated}.", "",
-                      "| Function | In lode | Software device |", "| --- | --- | --- |", *table, ""])
+                      "| Function | Since | In lode | Software device |", "| --- | --- | --- | --- |", *table, ""])
     if sys.argv[3:] == ["--write"]:
         page.write_text(text)
         return 0

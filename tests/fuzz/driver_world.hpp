@@ -16,6 +16,8 @@
 #include <vector>
 
 #define __CUDA_API_VERSION_INTERNAL
+#include "base/cuda_additions.hpp"
+
 #include <cuda.h>
 
 // Declared in cudaProfiler.h; the last parameter is an enum.

@@ -62,9 +62,10 @@ void float_arithmetic(Builder& b, const std::string& name, Word type, bool flush
     }
     const std::string ftz = flush ? ".ftz" : "";
     if (type == "f64") return decode_by_table(b, name + rest + ftz + ".f64", flags);
-    // Keys have .approx and .full before .ftz, but .NaN and .xorsign after it.
+    // Keys have .approx and .full before .ftz, but .2pi, .NaN and .xorsign after it.
     const bool leads = rest == ".approx" || rest == ".full";
-    decode_by_table(b, name + (leads ? rest + ftz : ftz + rest) + ".f32", flags);
+    const std::string cycles = b.opcode().take("2pi") ? ".2pi" : "";
+    decode_by_table(b, name + (leads ? rest + ftz : ftz + rest) + cycles + ".f32", flags);
 }
 
 // add, sub, mul, fma and similar for every type.

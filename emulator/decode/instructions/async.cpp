@@ -22,6 +22,7 @@ Op& emit_mbarrier(Builder& b, Operation operation, Slot result, const LaneAddres
 // it first increments the pending count, so the net effect is nothing.
 /// commit_group, wait_group and wait_all.
 void copy_group(Builder& b, bool bulk, bool waits, bool all) {
+    b.opcode().ignore({"sync_restrict::proxy::async"});
     const bool reads_only = b.opcode().take("read");
     const u64 left = all ? exec::wait_for_all : waits ? b.operand(0).bits : 0;
     Op& op = b.emit(waits ? Operation::copy_wait : Operation::copy_commit, {});

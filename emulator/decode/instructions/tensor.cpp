@@ -121,7 +121,8 @@ void move_matrices(Builder& b, bool stores) {
     flags.transposed = opcode.take("trans");
     flags.of_6_bits = opcode.take("b6x16_p32");
     flags.of_4_bits = opcode.take("b4x16_p64");
-    opcode.take("b8x16");
+    flags.of_4_signed_bits = opcode.take("s4");
+    opcode.ignore({"b8x16", "s8"});
     const ptx::Operand& place = b.operand(stores ? 0 : 1);
     const bool shared = take_space(b, place) == exec::MemorySpace::shared;
     const auto list = b.list(b.operand(stores ? 1 : 0));

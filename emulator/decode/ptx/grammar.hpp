@@ -111,7 +111,7 @@ struct Group {
 /// Targets with a suffix, of which `numbers` qualify, or all from `least` on.
 struct Family {
     std::string_view name;
-    std::array<int, 3> numbers{};
+    std::array<int, 4> numbers{};
     int least = 0;
     bool is_specific = false;  ///< The suffix is "a".
 };

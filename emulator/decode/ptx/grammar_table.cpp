@@ -81,12 +81,12 @@ constexpr Family families[] = {
     {.name = "100f", .least = 100},
     {"only90a", {90}},
     {"12xf", {120, 121}},
-    {"10xf", {100, 103}},
-    {.name = "100a", .numbers = {100, 103}, .is_specific = true},
-    {"tmem", {100, 103, 110}},
-    {.name = "tmem_a", .numbers = {100, 103, 110}, .is_specific = true},
+    {"10xf", {100, 103, 107}},
+    {.name = "100a", .numbers = {100, 103, 107}, .is_specific = true},
+    {"tmem", {100, 103, 107, 110}},
+    {.name = "tmem_a", .numbers = {100, 103, 107, 110}, .is_specific = true},
     {.name = "tmem_i8", .numbers = {100, 110}, .is_specific = true},
-    {"tmem_red", {103, 110}},
+    {"tmem_red", {103, 107, 110}},
 };
 
 class Grammar {

@@ -6,7 +6,8 @@
 namespace lode::emulator::ptx {
 namespace {
 
-/// The possible endings of a special register's name. Source: PTX ISA 9.0, chapter 10, and ptxas.
+/// The possible endings of a special register's name. Source: PTX ISA 9.0, chapter 10, and
+/// ptxas 13.5.
 enum class Ends : std::uint8_t {
     alone,
     dimension,  ///< .x .y .z .w, or none when the whole vector is moved
@@ -43,6 +44,8 @@ constexpr Special specials[] = {{"%aggr_smem_size", Ends::alone, {90, 801}},
                                 {"%lanemask_gt"},
                                 {"%lanemask_le"},
                                 {"%lanemask_lt"},
+                                {"%locality_domain_id", Ends::alone, {100, 905}},
+                                {"%locality_domain_supplemental_sm", Ends::alone, {100, 905}},
                                 {"%nclusterid", Ends::dimension, in_clusters},
                                 {"%nctaid", Ends::dimension},
                                 {"%nsmid"},
@@ -84,29 +87,28 @@ bool is_special(std::string_view name, const Device& device) {
     });
 }
 
-/// The .version that introduced each .target, as 10 * major + minor.
+/// The .version that introduced each .target, as 10 * major + minor; 0 for one that doesn't exist.
 struct TargetVersion {
-    std::string_view target;
-    int version;
+    ComputeCapability cc;
+    int by_suffix[3];
 };
 constexpr TargetVersion target_versions[] = {
-    {"sm_32", 40},   {"sm_35", 31},   {"sm_37", 41},   {"sm_50", 40},   {"sm_52", 41},
-    {"sm_53", 42},   {"sm_60", 50},   {"sm_61", 50},   {"sm_62", 50},   {"sm_70", 60},
-    {"sm_72", 61},   {"sm_75", 63},   {"sm_80", 70},   {"sm_86", 71},   {"sm_87", 74},
-    {"sm_88", 73},   {"sm_89", 78},   {"sm_90", 78},   {"sm_90a", 80},  {"sm_100", 86},
-    {"sm_100a", 86}, {"sm_100f", 88}, {"sm_103", 88},  {"sm_103a", 88}, {"sm_103f", 88},
-    {"sm_110", 90},  {"sm_110a", 90}, {"sm_110f", 90}, {"sm_120", 87},  {"sm_120a", 87},
-    {"sm_120f", 88}, {"sm_121", 88},  {"sm_121a", 88}, {"sm_121f", 88}};
+    {{3, 2}, {40}},
+    {{3, 5}, {31}},
+    {{3, 7}, {41}},
+#define LODE_ARCHITECTURE(cc_major, cc_minor, first, last, ...) \
+    {{cc_major, cc_minor}, {__VA_ARGS__}},
+#include "base/architectures.def"
+};
 
 class Validator {
 public:
     /// Checks that the .version supports the .target.
     ParseError look_at_target(const Module& module) {
         device_ = device_of(module);
-        const std::string target = device_.target.as_real().to_string();
         for (const TargetVersion& row : target_versions) {
-            const int needed = row.version / 10 * 100 + row.version % 10;
-            if (row.target == target && device_.version < needed) {
+            const int since = row.by_suffix[static_cast<std::size_t>(device_.target.suffix())];
+            if (row.cc == device_.target.cc() && device_.version < since / 10 * 100 + since % 10) {
                 return {1, "PTX version " + std::to_string(device_.version / 100) + "." +
                                std::to_string(device_.version % 100) + " doesn't support .target " +
                                std::string(module.target) + "."};

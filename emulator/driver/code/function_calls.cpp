@@ -69,8 +69,8 @@ CUresult write_attribute(Function& function, CUfunction_attribute which, int val
     const Profile& profile = function.module().context().device().profile;
     switch (which) {
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
-            const int most =
-                profile.shared_kib_optin * 1024 - static_cast<int>(function.info().static_shared);
+            const int most = static_cast<int>(profile.limits.shared_bytes_per_block_optin) -
+                             static_cast<int>(function.info().static_shared);
             if (value < 0 || value > most) return CUDA_ERROR_INVALID_VALUE;
             function.settings.max_dynamic_shared = value;
             return CUDA_SUCCESS;
@@ -122,6 +122,28 @@ CUresult enter_kernel(const char* symbol, CUkernel handle, CUdevice dev, Body&& 
             state != CUDA_SUCCESS)
             return state;
         return body(*function);
+    });
+}
+
+CUresult parameter_count(const KernelInfo& info, std::size_t* count) {
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = info.parameters.size();
+    return CUDA_SUCCESS;
+}
+
+/// enter_context() with what is known of a kernel in any context.
+template <class Body>
+CUresult enter_kernel_info(const char* symbol, CUkernel kernel, Body&& body) noexcept {
+    return enter_context(symbol, [&](Context&) -> CUresult {
+        if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const auto found = driver().kernels.find(kernel);
+        if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        const auto library = found->library();
+        if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        std::shared_ptr<LoadedModule> module;
+        if (const CUresult state = library->any_module(module); state != CUDA_SUCCESS) return state;
+        const KernelInfo* info = module->code().kernel(found->name());
+        return info == nullptr ? CUDA_ERROR_NOT_FOUND : body(*info);
     });
 }
 
@@ -185,6 +207,12 @@ LODE_ENTRY cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramO
                               size_t* paramSize) {
     return enter_function(__func__, func, [&](Function& function) {
         return parameter_info(function.info(), paramIndex, paramOffset, paramSize);
+    });
+}
+
+LODE_ENTRY cuFuncGetParamCount(CUfunction func, size_t* paramCount) {
+    return enter_function(__func__, func, [&](Function& function) {
+        return parameter_count(function.info(), paramCount);
     });
 }
 
@@ -254,17 +282,14 @@ LODE_ENTRY cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice
 
 LODE_ENTRY cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
                                 size_t* paramSize) {
-    return enter_context(__func__, [&](Context&) -> CUresult {
-        if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        const auto found = driver().kernels.find(kernel);
-        if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        const auto library = found->library();
-        if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        std::shared_ptr<LoadedModule> module;
-        if (const CUresult state = library->any_module(module); state != CUDA_SUCCESS) return state;
-        const KernelInfo* info = module->code().kernel(found->name());
-        return info == nullptr ? CUDA_ERROR_NOT_FOUND
-                               : parameter_info(*info, paramIndex, paramOffset, paramSize);
+    return enter_kernel_info(__func__, kernel, [&](const KernelInfo& info) {
+        return parameter_info(info, paramIndex, paramOffset, paramSize);
+    });
+}
+
+LODE_ENTRY cuKernelGetParamCount(CUkernel kernel, size_t* paramCount) {
+    return enter_kernel_info(__func__, kernel, [&](const KernelInfo& info) {
+        return parameter_count(info, paramCount);
     });
 }
 

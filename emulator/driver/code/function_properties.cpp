@@ -39,19 +39,14 @@ std::size_t shared_per_block(const Profile& profile, const KernelInfo& info,
                              std::size_t dynamic_shared) noexcept {
     const std::size_t bytes = info.static_shared + dynamic_shared +
                               static_cast<std::size_t>(profile.reserved_shared_bytes());
-    return align_up(bytes, static_cast<std::size_t>(profile.shared_granularity));
+    return align_up(bytes, profile.limits.shared_unit);
 }
 
 int blocks_without_shared(const Profile& profile, const KernelInfo& info, int threads) noexcept {
     if (threads <= 0 || threads > max_threads_of(info)) return 0;
     const int warps = warps_in(threads);
-    return std::min({blocks_by_registers(info, warps),
-                     profile.threads_per_multiprocessor / warp_size / warps,
-                     profile.blocks_per_multiprocessor});
-}
-
-std::size_t shared_per_multiprocessor(const Profile& profile) noexcept {
-    return static_cast<std::size_t>(profile.shared_kib_per_multiprocessor) * 1024;
+    return std::min({blocks_by_registers(info, warps), profile.limits.threads / warp_size / warps,
+                     profile.limits.blocks});
 }
 
 }  // namespace
@@ -86,8 +81,8 @@ int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
     if (dynamic_shared > static_cast<std::size_t>(max_dynamic_shared_of(info, settings))) return 0;
     const std::size_t shared = shared_per_block(profile, info, dynamic_shared);
     if (shared == 0) return others;
-    return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(others),
-                                                  shared_per_multiprocessor(profile) / shared));
+    return static_cast<int>(
+        std::min(static_cast<std::size_t>(others), profile.limits.shared_bytes / shared));
 }
 
 bool has_clusters(const Profile& profile) noexcept {
@@ -118,9 +113,9 @@ std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const Kern
                                               const FunctionSettings& settings, int blocks,
                                               int threads) noexcept {
     if (blocks <= 0 || blocks > blocks_without_shared(profile, info, threads)) return std::nullopt;
-    const auto unit = static_cast<std::size_t>(profile.shared_granularity);
+    const std::size_t unit = profile.limits.shared_unit;
     const std::size_t share =
-        shared_per_multiprocessor(profile) / static_cast<std::size_t>(blocks) / unit * unit;
+        profile.limits.shared_bytes / static_cast<std::size_t>(blocks) / unit * unit;
     if (share < info.static_shared) return std::nullopt;
     return std::min(share - info.static_shared,
                     static_cast<std::size_t>(max_dynamic_shared_of(info, settings)));

@@ -3,6 +3,8 @@
 namespace lode::emulator::driver {
 
 bool is_kernel_attribute(CUlaunchAttributeID id) noexcept {
+    if (id == launch_attribute_cluster_mode || id == launch_attribute_shared_memory_mode)
+        return true;
     switch (id) {
         case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:

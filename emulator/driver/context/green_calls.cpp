@@ -125,6 +125,67 @@ CUresult split_range(CUdevResource* result, unsigned* groups, const CUdevResourc
     return CUDA_SUCCESS;
 }
 
+/// The groups that `params` ask for, one after the other; what they leave goes to `remainder`. A
+/// group of 0 multiprocessors takes all that are left.
+CUresult split_groups(CUdevResource* result, unsigned groups, const CUdevResource* input,
+                      CUdevResource* remainder, unsigned flags,
+                      CU_DEV_SM_RESOURCE_GROUP_PARAMS* params) {
+    constexpr unsigned most_coscheduled = 32;
+    if (groups == 0 || input == nullptr || flags != 0 || params == nullptr)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (input->type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    const auto whole = read_range(*input);
+    if (!whole) return CUDA_ERROR_INVALID_VALUE;
+    const Profile& profile = driver().device(whole->device)->profile;
+    const unsigned usual = granularity_of(profile, false).unit;
+    std::vector<unsigned> counts;
+    unsigned left = whole->count;
+    for (unsigned i = 0; i < groups; ++i) {
+        const auto& wish = params[i];
+        if ((wish.flags & ~unsigned{CU_DEV_SM_RESOURCE_GROUP_BACKFILL}) != 0)
+            return gate::refuse("groups of multiprocessors in locality domains");
+        const bool fills = wish.flags != 0;
+        const unsigned unit = wish.coscheduledSmCount == 0 ? usual : wish.coscheduledSmCount;
+        if (unit > std::max(usual, usual == 2 ? 2 : most_coscheduled) || unit % 2 != 0 ||
+            wish.smCount % 2 != 0 || wish.smCount > whole->count ||
+            (!fills && wish.smCount % unit != 0))
+            return CUDA_ERROR_INVALID_VALUE;
+        const unsigned most = fills ? left : left / unit * unit;
+        const unsigned count = wish.smCount == 0 ? most : wish.smCount;
+        if (count > most || (result != nullptr && (count == 0 || count < unit)))
+            return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+        counts.push_back(count);
+        left -= count;
+    }
+    static std::atomic<std::uint64_t> last_split{std::uint64_t{1} << 63};
+    const std::uint64_t id = ++last_split;
+    std::uint32_t first = whole->first;
+    for (unsigned i = 0; i < groups; ++i) {
+        params[i].smCount = counts[i];
+        if (result != nullptr)
+            write_range(result[i], profile, {id, whole->device, first, counts[i]});
+        first += counts[i];
+    }
+    if (remainder != nullptr) write_range(*remainder, profile, {id, whole->device, first, left});
+    return CUDA_SUCCESS;
+}
+
+CUresult write_green(const GreenContext& green, CUdevResource* resource, CUdevResourceType type) {
+    if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    const auto& description = green.description();
+    MultiprocessorRange range = description.ranges.front();
+    range.split = 0;  // It can be split again.
+    // Several ranges count as one here: which multiprocessors they are has no meaning.
+    range.count = 0;
+    for (const auto& part : description.ranges) {
+        range.first = std::min(range.first, part.first);
+        range.count += part.count;
+    }
+    write_range(*resource, driver().device(description.device)->profile, range);
+    return CUDA_SUCCESS;
+}
+
 /// Whether several ranges may form one description: parts of one split, each at most once.
 bool belong_together(const std::vector<MultiprocessorRange>& ranges) {
     std::set<std::uint32_t> firsts;
@@ -167,6 +228,14 @@ LODE_ENTRY cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int* nbGr
                                        unsigned int useFlags, unsigned int minCount) {
     return enter(__func__, [&] {
         return split_range(result, nbGroups, input, remaining, useFlags, minCount);
+    });
+}
+
+LODE_ENTRY cuDevSmResourceSplit(CUdevResource* result, unsigned int nbGroups,
+                                const CUdevResource* input, CUdevResource* remainder,
+                                unsigned int flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS* groupParams) {
+    return enter(__func__, [&] {
+        return split_groups(result, nbGroups, input, remainder, flags, groupParams);
     });
 }
 
@@ -217,21 +286,23 @@ LODE_ENTRY cuGreenCtxDestroy(CUgreenCtx hCtx) {
 LODE_ENTRY cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource* resource,
                                     CUdevResourceType type) {
     return enter_green(__func__, hCtx, [&](const auto& green) -> CUresult {
-        if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-        const auto& description = green->description();
-        MultiprocessorRange range = description.ranges.front();
-        range.split = 0;  // It can be split again.
-        // Several ranges count as one here: which multiprocessors they are has no meaning.
-        range.count = 0;
-        for (const auto& part : description.ranges) {
-            range.first = std::min(range.first, part.first);
-            range.count += part.count;
-        }
-        write_range(*resource, driver().device(description.device)->profile, range);
-        return CUDA_SUCCESS;
+        return write_green(*green, resource, type);
     });
 }
+
+LODE_ENTRY_TWINS(cuStreamGetDevResource, _ptsz,
+                 (CUstream hStream, CUdevResource* resource, CUdevResourceType type), {
+                     return enter_stream(
+                         __func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
+                             std::optional<CUresult> state;
+                             driver().green_contexts.for_each([&](const GreenContext& green) {
+                                 if (green.has(*use.stream))
+                                     state = write_green(green, resource, type);
+                             });
+                             return state ? *state
+                                          : write_whole(use.context->device(), resource, type);
+                         });
+                 })
 
 LODE_ENTRY cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long* greenCtxId) {
     return enter_green(__func__, greenCtx, [&](const auto& green) -> CUresult {

@@ -1,5 +1,6 @@
 // cuInit, cuDriverGetVersion, cuGetProcAddress.
 #include "base/ptx_releases.hpp"
+#include "emulator/decode/ptx/ast.hpp"
 #include "emulator/driver/code/symbols.hpp"
 #include "emulator/driver/control.h"
 #include "emulator/driver/driver.hpp"
@@ -45,7 +46,8 @@ int newest_ptx() noexcept {
         std::ranges::upper_bound(ptx_releases, reported_version(), {}, &PtxRelease::cuda_version);
     const PtxVersion newest =
         above == std::begin(ptx_releases) ? PtxVersion{} : std::prev(above)->ptx;
-    return 100 * newest.version_major + newest.version_minor;
+    // What is newer is read, too, as far as the grammar has it.
+    return std::min(100 * newest.version_major + newest.version_minor, ptx::own_version);
 }
 
 void override_version(int version) noexcept {

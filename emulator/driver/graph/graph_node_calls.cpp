@@ -124,6 +124,13 @@ LODE_ENTRY cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                     });
 }
 
+LODE_ENTRY cuGraphAddNode_v3(CUgraphNode* phGraphNode, CUgraph hGraph,
+                             const CUgraphNode* dependencies, const CUgraphEdgeData* dependencyData,
+                             size_t numDependencies, CUgraphNodeParams* nodeParams) {
+    return cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
+                             nodeParams);
+}
+
 LODE_ENTRY cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1* nodeParams) {
     return get_node<KernelWork>(
         __func__, hNode, nodeParams, [](GraphNode& node, const KernelWork& kernel) {
@@ -269,6 +276,10 @@ LODE_ENTRY cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event) {
 LODE_ENTRY cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
     return enter_node(__func__, hNode,
                       [&](GraphNode& node) { return replace_work(node.work, nodeParams); });
+}
+
+LODE_ENTRY cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
+    return cuGraphNodeSetParams(hNode, nodeParams);
 }
 
 }  // namespace lode::emulator::driver

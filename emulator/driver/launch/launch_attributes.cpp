@@ -4,6 +4,8 @@
 #include "emulator/driver/context/context.hpp"
 #include "emulator/driver/gate.hpp"
 
+#include <cstring>
+
 namespace lode::emulator::driver {
 namespace {
 
@@ -55,9 +57,18 @@ CUresult check_scheduling(CUclusterSchedulingPolicy policy) noexcept {
                : CUDA_ERROR_INVALID_VALUE;
 }
 
+/// An attribute whose value is an enumerator that older headers of CUDA lack.
+CUresult read_mode(const CUlaunchAttributeValue& value, unsigned last, unsigned& mode) noexcept {
+    std::memcpy(&mode, &value, sizeof(mode));
+    return mode <= last ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Clusters& clusters,
                   LaunchAttributes& to) {
     const auto& value = attribute.value;
+    if (attribute.id == launch_attribute_cluster_mode) return read_mode(value, 2, to.cluster_mode);
+    if (attribute.id == launch_attribute_shared_memory_mode)
+        return read_mode(value, 4, to.shared_memory_mode);
     switch (attribute.id) {
         case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
             to.cooperative = value.cooperative != 0;

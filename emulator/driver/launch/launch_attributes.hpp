@@ -16,6 +16,8 @@ struct LaunchAttributes {
     bool cooperative = false;
     Dim3 cluster{0, 0, 0};                       ///< Zeros if there is none.
     std::vector<std::shared_ptr<Event>> events;  ///< Recorded after the kernel.
+    /// CUlaunchAttributePortableClusterMode and CUsharedMemoryMode; 0: as the function is set.
+    unsigned cluster_mode = 0, shared_memory_mode = 0;
 };
 
 /// Checks the attributes of a launch in `context` and reads those that matter. Errors:

@@ -29,7 +29,8 @@ struct LaunchRequest {
     void** parameters = nullptr;
     void** extra = nullptr;
     bool cooperative = false;
-    const CUlaunchConfig* config = nullptr;  ///< Has the attributes of cuLaunchKernelEx.
+    const LaunchAttributes* attributes = nullptr;  ///< Null if there are none.
+    const CUlaunchConfig* config = nullptr;        ///< Has the attributes of cuLaunchKernelEx.
 };
 
 /// A launch on the stream's thread; keeps the code loaded.
@@ -51,22 +52,37 @@ CUresult refuse(CUresult code, std::string_view sentence) {
     return code;
 }
 
-CUresult check_cluster(const Function& function, const exec::GridShape& shape) {
+/// The settings of a function, with what the launch's attributes say instead.
+void read_settings(const Function& function, const LaunchAttributes* attributes,
+                   FunctionSettings& to) {
+    const auto& limits = function.module().context().device().profile.limits;
+    const auto own_shared = static_cast<int>(function.info().static_shared);
+    const unsigned shared_mode = attributes == nullptr ? 0 : attributes->shared_memory_mode;
+    const unsigned cluster_mode = attributes == nullptr ? 0 : attributes->cluster_mode;
+    to.max_dynamic_shared = shared_mode == 0 ? function.settings.max_dynamic_shared.load() : -1;
+    if (shared_mode > 1)
+        to.max_dynamic_shared = static_cast<int>(limits.shared_bytes_per_block_optin) - own_shared;
+    to.nonportable_cluster =
+        cluster_mode == 0 ? function.settings.nonportable_cluster.load() : cluster_mode == 2;
+}
+
+CUresult check_cluster(const Function& function, const FunctionSettings& settings,
+                       const exec::GridShape& shape) {
     const KernelInfo& info = function.info();
     const Dim3 size = cluster_of(info, shape.cluster);
     if (size.count() == 0)
         return info.explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
     if (info.required_cluster.count() != 0 && size != info.required_cluster)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (size.count() > static_cast<unsigned>(largest_cluster(function.settings)) ||
+    if (size.count() > static_cast<unsigned>(largest_cluster(settings)) ||
         (info.max_cluster_blocks != 0 && size.count() > info.max_cluster_blocks))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     const Dim3& grid = shape.grid;
     if (grid.x % size.x != 0 || grid.y % size.y != 0 || grid.z % size.z != 0)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    const int fit = clusters_at_once(function.module().context().device().profile, info,
-                                     function.settings, static_cast<int>(shape.block.count()),
-                                     shape.dynamic_shared, static_cast<int>(size.count()));
+    const int fit = clusters_at_once(function.module().context().device().profile, info, settings,
+                                     static_cast<int>(shape.block.count()), shape.dynamic_shared,
+                                     static_cast<int>(size.count()));
     return fit > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
@@ -84,14 +100,17 @@ CUresult check_shape(const Function& function, const LaunchRequest& request, boo
         return CUDA_ERROR_INVALID_VALUE;
     const auto threads = static_cast<int>(block.count());
     if (threads > max_threads_of(info)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    FunctionSettings settings;
+    read_settings(function, request.attributes, settings);
     if (request.shape.dynamic_shared >
-        static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
+        static_cast<unsigned>(max_dynamic_shared_of(function.info(), settings)))
         return CUDA_ERROR_INVALID_VALUE;
     if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
-    if (const CUresult state = check_cluster(function, request.shape); state != CUDA_SUCCESS)
+    if (const CUresult state = check_cluster(function, settings, request.shape);
+        state != CUDA_SUCCESS)
         return state;
     if (!cooperative) return CUDA_SUCCESS;
-    const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
+    const int fit = blocks_per_multiprocessor(profile, function.info(), settings, threads,
                                               request.shape.dynamic_shared);
     const std::uint64_t most =
         static_cast<std::uint64_t>(fit) * static_cast<std::uint64_t>(profile.multiprocessors);
@@ -292,6 +311,7 @@ CUresult launch(const char* symbol, LaunchRequest request, DefaultStream null_me
                 state != CUDA_SUCCESS)
                 return state;
             request.shape.cluster = attributes.cluster;
+            request.attributes = &attributes;
         }
         const bool cooperative = request.cooperative || attributes.cooperative;
         if (const CUresult state = check_shape(*function, request, cooperative);
@@ -369,6 +389,7 @@ CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, KernelAttribut
         return state;
     request.cooperative = read.cooperative;
     request.shape.cluster = read.cluster;
+    request.attributes = &read;
     if (const CUresult state = check_shape(*function, request, read.cooperative);
         state != CUDA_SUCCESS)
         return state;

@@ -74,6 +74,21 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
     });
 }
 
+CUresult launch_host(const char* symbol, CUstream stream, DefaultStream default_stream, CUhostFn fn,
+                     void* user_data) {
+    return enter_stream(symbol, stream, default_stream, [&](const StreamUse& use) -> CUresult {
+        if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (const auto captured = driver().graph_tables.captures.add(use, [&] {
+                return HostWork{fn, user_data};
+            }))
+            return *captured;
+        use.submit([&context = *use.context, fn, user_data] {
+            run_foreign(context, "cuLaunchHostFunc", [&] { fn(user_data); });
+        });
+        return CUDA_SUCCESS;
+    });
+}
+
 }  // namespace
 
 void call_host_function(Context& context, std::string_view entry_point, CUhostFn function,
@@ -192,19 +207,17 @@ LODE_ENTRY_TWINS(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice* device),
                [](const StreamUse& use) { return use.context->device().ordinal; });
 })
 
-LODE_ENTRY_TWINS(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* userData), {
-    return enter_stream(__func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
-        if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (const auto captured = driver().graph_tables.captures.add(use, [&] {
-                return HostWork{fn, userData};
-            }))
-            return *captured;
-        use.submit([&context = *use.context, fn, userData] {
-            run_foreign(context, "cuLaunchHostFunc", [&] { fn(userData); });
-        });
-        return CUDA_SUCCESS;
-    });
-})
+LODE_ENTRY_TWINS(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* userData),
+                 { return launch_host(__func__, hStream, default_stream, fn, userData); })
+
+// The mode says how the device waits for the function, which it doesn't.
+LODE_ENTRY_TWINS(cuLaunchHostFunc_v2, _ptsz,
+                 (CUstream hStream, CUhostFn fn, void* userData, unsigned int syncMode), {
+                     constexpr unsigned spins = 1;  // CU_HOST_TASK_SPINWAIT
+                     return syncMode > spins
+                                ? CUDA_ERROR_INVALID_VALUE
+                                : launch_host(__func__, hStream, default_stream, fn, userData);
+                 })
 
 LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
                  (CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags),

@@ -74,16 +74,8 @@ f32 logarithm_two(f32 a) {
     return ordinary ? static_cast<f32>(result) : special;
 }
 
-// sin(a + quarter * pi/2). The vector path is valid for |a| up to 2^20; the device is no more
-// accurate beyond that.
-f32 sine(f32 a, i32 quarter) {
-    const f64 wide = a;
-    const bool tame = __builtin_fabs(wide) < 1.0e9;
-    const f64 safe = tame ? wide : 0.0;
-    const f64 turns = __builtin_rint(safe * 0.636619772367581343076);
-    f64 x = __builtin_fma(turns, -1.57079632679489655800, safe);
-    x = __builtin_fma(turns, -6.12323399573676603587e-17, x);
-    const i32 n = (static_cast<i32>(turns) + quarter) & 3;
+// sin(x + n * pi/2) for x from -pi/4 to pi/4.
+f64 sine_near_zero(f64 x, i32 n) {
     const f64 z = x * x;
     f64 s = -1.0 / 39916800.0;
     s = s * z + 1.0 / 362880.0;
@@ -98,10 +90,34 @@ f32 sine(f32 a, i32 quarter) {
     c = c * z - 0.5;
     c = c * z + 1.0;
     const f64 value = (n & 1) != 0 ? c : s;
-    const f64 result = (n & 2) != 0 ? -value : value;
+    return (n & 2) != 0 ? -value : value;
+}
+
+// sin(a + quarter * pi/2). The vector path is valid for |a| up to 2^20; the device is no more
+// accurate beyond that.
+f32 sine(f32 a, i32 quarter) {
+    const f64 wide = a;
+    const bool tame = __builtin_fabs(wide) < 1.0e9;
+    const f64 safe = tame ? wide : 0.0;
+    const f64 turns = __builtin_rint(safe * 0.636619772367581343076);
+    f64 x = __builtin_fma(turns, -1.57079632679489655800, safe);
+    x = __builtin_fma(turns, -6.12323399573676603587e-17, x);
+    const f64 result = sine_near_zero(x, static_cast<i32>(turns) + quarter);
     // The sine of an infinity is NaN; a NaN stays a NaN; a zero keeps its sign.
     const f64 whole = quarter == 0 && wide == 0 ? wide : result;
     return static_cast<f32>(tame ? whole : wide - wide);
+}
+
+// sin(2 * pi * (a + quarter / 4)). A number of 2^23 or more is a whole number of cycles.
+f32 sine_of_cycles(f32 a, i32 quarter) {
+    const f64 wide = a;
+    const f64 cycle = __builtin_fabs(wide) < 0x1p23 ? wide - __builtin_rint(wide) : 0.0;
+    const f64 turns = __builtin_rint(cycle * 4.0);
+    const f64 x = (cycle * 4.0 - turns) * 1.57079632679489655800;
+    const f64 result = sine_near_zero(x, static_cast<i32>(turns) + quarter);
+    const f64 whole = quarter == 0 && wide == 0 ? wide : result;
+    const bool is_finite = __builtin_fabs(wide) < std::numeric_limits<f64>::infinity();
+    return static_cast<f32>(is_finite ? whole : wide - wide);
 }
 
 constexpr Handler approx_table[] = {

@@ -16,11 +16,11 @@ constexpr u32 row_bytes = 16;
 constexpr u32 side = 8;
 
 /// Row r of matrix m is at the address of lane 8 * m + r. Null after a fault.
-u8* matrix_row(WarpContext& c, const Op* op, u32 lane, Access access) {
+u8* matrix_row(WarpContext& c, const Op* op, u32 lane, Access access, u32 bytes = row_bytes) {
     const Window window = op->addressing.window;
     const bool narrow = op->addressing.narrow;
     const u64 address = lane_address(source<u8>(c, op->r[4]), narrow, lane) + op->imm;
-    return lane_pointer(c, op, lane, address, row_bytes, window, access);
+    return lane_pointer(c, op, lane, address, bytes, window, access);
 }
 
 using Matrix = u16[side][side];
@@ -33,14 +33,16 @@ void transpose(Matrix& matrix) noexcept {
 }
 
 /// Spreads the 16 elements at the beginning of a row to a byte each.
-void spread_row(u16 (&row)[side], u32 bits) noexcept {
+void spread_row(u16 (&row)[side], u32 bits, bool is_signed = false) noexcept {
     u8 bytes[row_bytes];
     std::memcpy(bytes, row, row_bytes);
     u8 spread[row_bytes];
     for (u32 i = 0; i < row_bytes; ++i) {
         const u32 at = i * bits;
         const u32 two = bytes[at / 8] | u32{bytes[std::min(at / 8 + 1, row_bytes - 1)]} << 8;
-        spread[i] = static_cast<u8>(two >> (at % 8) & ((1u << bits) - 1));
+        const u32 value = two >> (at % 8) & ((1u << bits) - 1);
+        const u32 sign = is_signed ? value & (1u << (bits - 1)) : 0;
+        spread[i] = static_cast<u8>(value - 2 * sign);
     }
     std::memcpy(row, spread, row_bytes);
 }
@@ -55,9 +57,12 @@ const Op* load_matrices(WarpContext& c, const Op* op) {
     alignas(32) Matrix matrix[4];
     for (u32 m = 0; m < count; ++m) {
         for (u32 row = 0; row < side; ++row) {
-            const u8* const from = matrix_row(c, op, m * side + row, Access::read);
+            const u32 bytes = flags.of_4_signed_bits ? row_bytes / 2 : row_bytes;
+            const u8* const from = matrix_row(c, op, m * side + row, Access::read, bytes);
             if (from == nullptr) return leave();
-            copy_shared_bytes(matrix[m][row], from, row_bytes);
+            if (bytes < row_bytes) std::memset(matrix[m][row], 0, row_bytes);
+            copy_shared_bytes(matrix[m][row], from, bytes);
+            if (flags.of_4_signed_bits) spread_row(matrix[m][row], 4, true);
             if (flags.of_6_bits) spread_row(matrix[m][row], 6);
             if (flags.of_4_bits) spread_row(matrix[m][row], 4);
         }

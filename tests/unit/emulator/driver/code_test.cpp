@@ -148,6 +148,14 @@ TEST_CASE("emulator library: parameters are laid out as the guide says") {
     }
     std::size_t offset = 0;
     CHECK(CU(cuKernelGetParamInfo, 12040)(kernel, 6, &offset, nullptr) == CUDA_ERROR_INVALID_VALUE);
+    std::size_t count = 0;
+    CHECK(CU(cuKernelGetParamCount, 13020)(kernel, &count) == CUDA_SUCCESS);
+    CHECK(count == 6);
+    CHECK(CU(cuKernelGetParamCount, 13020)(kernel, nullptr) == CUDA_ERROR_INVALID_VALUE);
+    CUfunction function = nullptr;
+    CHECK(CU(cuKernelGetFunction, 12000)(&function, kernel) == CUDA_SUCCESS);
+    CHECK(CU(cuFuncGetParamCount, 13020)(function, &any) == CUDA_SUCCESS);
+    CHECK(any == 6);
     CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
 }
 

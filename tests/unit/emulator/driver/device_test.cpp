@@ -33,17 +33,20 @@ constexpr struct {
     int in_cuda;
 } attributes[] = {
 #define LODE_ATTRIBUTE(number, name, expression) {number, CU_DEVICE_ATTRIBUTE_##name},
+#if CUDA_VERSION < 13050
+#define LODE_NEWER_ATTRIBUTE(number, name, expression)
+#endif
 #include "emulator/driver/attributes.def"
 #undef LODE_ATTRIBUTE
 };
 
 }  // namespace
 
-TEST_CASE("emulator device: there is a profile for every architecture of NVRTC 13") {
+TEST_CASE("emulator device: there is a profile for every architecture of NVRTC 13.5") {
     std::string known;
     for (const Profile& profile : lode::emulator::profiles())
         known += std::to_string(profile.cc.number()) + " ";
-    CHECK(known == "75 80 86 87 88 89 90 100 103 110 120 121 ");
+    CHECK(known == "75 80 86 87 88 89 90 100 103 107 110 120 121 ");
 }
 
 TEST_CASE("emulator device: names and attributes match each profile") {
@@ -80,14 +83,15 @@ TEST_CASE("emulator device: limits match the published tables") {
 
 TEST_CASE("emulator device: every attribute of the enumeration can be queried") {
     const Machine machine;
-    for (int which = 1; which < CU_DEVICE_ATTRIBUTE_MAX; ++which) {
+    constexpr int last = 161;  // CUDA 13.5.
+    for (int which = 1; which <= last; ++which) {
         CAPTURE(which);
         int value = 0;
         CHECK(CU(cuDeviceGetAttribute, 2000)(&value, static_cast<CUdevice_attribute>(which), 0) ==
               CUDA_SUCCESS);
     }
     int value = 0;
-    CHECK(CU(cuDeviceGetAttribute, 2000)(&value, CU_DEVICE_ATTRIBUTE_MAX, 0) ==
+    CHECK(CU(cuDeviceGetAttribute, 2000)(&value, static_cast<CUdevice_attribute>(last + 1), 0) ==
           CUDA_ERROR_INVALID_VALUE);
     for (const auto& row : attributes)
         CHECK(row.number == row.in_cuda);

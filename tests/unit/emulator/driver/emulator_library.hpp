@@ -1,6 +1,7 @@
 // The emulator as a program uses it: opened with dlopen, called through cuGetProcAddress_v2.
 #pragma once
 
+#include "base/cuda_additions.hpp"
 #include "emulator/driver/control.h"
 
 #include <array>

@@ -133,3 +133,73 @@ TEST_CASE("emulator green context: a description has parts of one split, each on
     CUdevResource nothing{};
     CHECK(generate(&description, &nothing, 1) == CUDA_ERROR_INVALID_RESOURCE_TYPE);
 }
+
+TEST_CASE("emulator green context: a split into groups of different sizes") {
+    const Machine machine("sm_90");
+    const auto split = CU(cuDevSmResourceSplit, 13010);
+    const auto whole = whole_device(0);
+    std::array<CU_DEV_SM_RESOURCE_GROUP_PARAMS, 2> wishes{};
+    wishes[0].smCount = 16;
+    std::array<CUdevResource, 2> groups{};
+    CUdevResource rest{};
+    CHECK(split(groups.data(), 2, &whole, &rest, 0, wishes.data()) == CUDA_SUCCESS);
+    CHECK(groups[0].sm.smCount == 16);
+    CHECK(wishes[1].smCount == 112);  // All that are left in groups of 8.
+    CHECK(groups[1].sm.smCount == 112);
+    CHECK(rest.sm.smCount == 4);
+    CHECK(green_description(groups[1]) != nullptr);
+
+    // A filled group needs no multiple of the co-scheduled ones.
+    wishes[1] = {};
+    wishes[1].flags = CU_DEV_SM_RESOURCE_GROUP_BACKFILL;
+    CHECK(split(nullptr, 2, &whole, nullptr, 0, wishes.data()) == CUDA_SUCCESS);
+    CHECK(wishes[1].smCount == 116);
+
+    const auto result_of = [&](unsigned count, unsigned coscheduled) {
+        CU_DEV_SM_RESOURCE_GROUP_PARAMS wish{};
+        wish.smCount = count;
+        wish.coscheduledSmCount = coscheduled;
+        return split(groups.data(), 1, &whole, nullptr, 0, &wish);
+    };
+    CHECK(result_of(10, 2) == CUDA_SUCCESS);
+    CHECK(result_of(10, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(result_of(11, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(result_of(134, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(result_of(0, 64) == CUDA_ERROR_INVALID_VALUE);
+    wishes[0].smCount = 128;
+    wishes[1] = {};
+    CHECK(split(groups.data(), 2, &whole, nullptr, 0, wishes.data()) ==
+          CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    CHECK(split(groups.data(), 0, &whole, nullptr, 0, wishes.data()) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(split(groups.data(), 1, &whole, nullptr, 1, wishes.data()) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(split(groups.data(), 1, nullptr, nullptr, 0, wishes.data()) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator green context: a stream has the multiprocessors of its context") {
+    const Machine machine("sm_90");
+    const Current scope;
+    const auto whole = whole_device(0);
+    CUdevResource group{};
+    unsigned count = 1;
+    REQUIRE(green_split(whole, &group, &count, 24) == CUDA_SUCCESS);
+    CUgreenCtx green = nullptr;
+    REQUIRE(CU(cuGreenCtxCreate, 12040)(&green, green_description(group), 0,
+                                        CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+    CUstream stream = nullptr;
+    REQUIRE(CU(cuGreenCtxStreamCreate, 12050)(&stream, green, CU_STREAM_NON_BLOCKING, 0) ==
+            CUDA_SUCCESS);
+    const auto of = [](CUstream of_stream, CUdevResource& resource) {
+        return CU(cuStreamGetDevResource, 13010)(of_stream, &resource, CU_DEV_RESOURCE_TYPE_SM);
+    };
+    CUdevResource resource{};
+    CHECK(of(stream, resource) == CUDA_SUCCESS);
+    CHECK(resource.sm.smCount == 24);
+    CHECK(of(nullptr, resource) == CUDA_SUCCESS);
+    CHECK(resource.sm.smCount == 132);
+    CHECK(CU(cuStreamGetDevResource, 13010)(stream, nullptr, CU_DEV_RESOURCE_TYPE_SM) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuStreamGetDevResource, 13010)(stream, &resource, CU_DEV_RESOURCE_TYPE_INVALID) ==
+          CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
+    CHECK(CU(cuGreenCtxDestroy, 12040)(green) == CUDA_SUCCESS);
+}

@@ -31,7 +31,7 @@ TEST_CASE("emulator init: calls before cuInit return NOT_INITIALIZED") {
     CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_ERROR_NOT_INITIALIZED);
     int version = 0;
     CHECK(CU(cuDriverGetVersion, 2020)(&version) == CUDA_SUCCESS);
-    CHECK(version == 13000);
+    CHECK(version == 13050);
     CHECK(CU(cuInit, 2000)(1) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
     CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
@@ -121,8 +121,19 @@ TEST_CASE("emulator entry points: unknown and too new ones aren't found") {
     CHECK(too_old.address == nullptr);
     CHECK(too_old.status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 
-    CHECK(look_up("cuInit", 13010).result == CUDA_ERROR_INVALID_VALUE);
+    CHECK(look_up("cuInit", 13060).result == CUDA_ERROR_INVALID_VALUE);
     CHECK(look_up(nullptr, 12000).result == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator entry points: those of CUDA 13.1 to 13.5 are found under their versions") {
+    const Machine machine;
+    CHECK(look_up("cuLaunchHostFunc", 13000).address == library_symbol("cuLaunchHostFunc"));
+    CHECK(look_up("cuLaunchHostFunc", 13010).address == library_symbol("cuLaunchHostFunc_v2"));
+    CHECK(look_up("cuGraphAddNode", 13050).address == library_symbol("cuGraphAddNode_v3"));
+    const auto endpoint = look_up("cuLogicalEndpointCreate", 13030);
+    REQUIRE(endpoint.result == CUDA_SUCCESS);
+    CHECK(reinterpret_cast<CUresult (*)()>(endpoint.address)() == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(machine.log().find("cuLogicalEndpointCreate") != std::string::npos);
 }
 
 TEST_CASE("emulator entry points: an older driver has fewer of them") {

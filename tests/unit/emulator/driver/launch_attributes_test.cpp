@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <string>
 
 using namespace lode::emulator_test;
@@ -311,4 +312,46 @@ TEST_CASE("emulator attributes: the persisting part of the L2 cache is limited b
     CHECK(CU(cuCtxGetLimit, 3010)(&now, CU_LIMIT_PERSISTING_L2_CACHE_SIZE) == CUDA_SUCCESS);
     CHECK(now == static_cast<std::size_t>(most));
     CHECK(CU(cuCtxResetPersistingL2Cache, 11000)() == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator attributes: the modes of CUDA 13.2 replace what the function is set to") {
+    constexpr auto clusters = static_cast<CUlaunchAttributeID>(17);
+    constexpr auto shared_memory = static_cast<CUlaunchAttributeID>(18);
+    AttributeBench bench;
+    const auto launch = [&](CUlaunchAttributeID id, unsigned mode) {
+        bench.attribute.value = {};
+        std::memcpy(&bench.attribute.value, &mode, sizeof(mode));
+        return bench.launch(id);
+    };
+    bench.config.sharedMemBytes = 100 << 10;
+    CHECK(launch(shared_memory, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(shared_memory, 1) == CUDA_ERROR_INVALID_VALUE);
+    for (const unsigned mode : {2U, 3U, 4U})
+        CHECK(launch(shared_memory, mode) == CUDA_SUCCESS);
+    CHECK(launch(shared_memory, 5) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuKernelSetAttribute, 12000)(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          100 << 10, bench.kernel, 0) == CUDA_SUCCESS);
+    CHECK(launch(shared_memory, 0) == CUDA_SUCCESS);
+    CHECK(launch(shared_memory, 1) == CUDA_ERROR_INVALID_VALUE);
+    bench.config.sharedMemBytes = 0;
+
+    for (const unsigned mode : {0U, 1U, 2U})
+        CHECK(launch(clusters, mode) == CUDA_SUCCESS);
+    CHECK(launch(clusters, 3) == CUDA_ERROR_INVALID_VALUE);
+    std::array<CUlaunchAttribute, 2> two{};
+    two[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    two[0].value.clusterDim = {16, 1, 1};
+    two[1].id = clusters;
+    bench.config.gridDimX = 16;
+    bench.config.attrs = two.data();
+    bench.config.numAttrs = 2;
+    const auto large = [&](unsigned mode) {
+        std::memcpy(&two[1].value, &mode, sizeof(mode));
+        unsigned value = 9;
+        void* arguments[] = {&bench.memory, &value};
+        return CU(cuLaunchKernelEx, 11060)(&bench.config, bench.function(), arguments, nullptr);
+    };
+    CHECK(large(0) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(large(1) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(large(2) == CUDA_SUCCESS);
 }

@@ -20,7 +20,7 @@ using lode::test::require_error;
 namespace {
 
 constexpr const char* every_architecture =
-    "sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90,sm_100,sm_103,sm_110,sm_120,sm_121";
+    "sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90,sm_100,sm_103,sm_107,sm_110,sm_120,sm_121";
 
 Runtime open(const char* devices) {
     setenv("LODE_EMULATOR_DEVICES", devices, 1);

@@ -27,7 +27,7 @@ TEST_CASE("emulator search: LODE_EMULATOR names the library or its folder") {
         const Driver opened = require(Driver::open({.emulator = true}));
         CHECK(opened.is_emulator());
         CHECK(opened.origin() == std::filesystem::canonical(library));
-        CHECK(opened.version() == 13000);
+        CHECK(opened.version() == 13050);
         CHECK(opened.device_count() == 1);
         CHECK(opened.missing_entry_points().empty());
     }
