@@ -102,14 +102,26 @@ void set_limits(KernelState& kernel) {
         static_cast<std::uint32_t>(usual - std::min(usual, attributes.static_shared_bytes));
 }
 
-/// Reads the parameters from the driver if it can list them, else from the image's PTX. If both
-/// can, the PTX gives their number: asking the driver for one past the last is an error that
-/// checking tools report.
+/// The number of parameters by the image's PTX, else by the driver; nullopt if neither says it.
+Result<std::optional<std::size_t>> parameter_count(const KernelState& kernel,
+                                                   const KernelSignature* signature) {
+    if (signature != nullptr) return signature->parameters.size();
+    const auto& entry = kernel.device->table().cuKernelGetParamCount;
+    if (!entry) return std::nullopt;
+    std::size_t count = 0;
+    LODE_TRY(kernel.device->call(entry, kernel.handle, &count));
+    return count;
+}
+
+/// Reads the parameters from the driver if it can list them, else from the image's PTX. Asking the
+/// driver for one past the last is an error that checking tools report, so that is done only if
+/// nothing else gives their number.
 Status read_parameters(KernelState& kernel) {
     DeviceState& device = *kernel.device;
     const auto* const signature = kernel.library->image->signature_of(kernel.symbol);
     if (const auto& entry = device.table().cuKernelGetParamInfo) {
-        while (signature == nullptr || kernel.parameters.size() < signature->parameters.size()) {
+        LODE_TRY_ASSIGN(const auto count, parameter_count(kernel, signature));
+        while (!count || kernel.parameters.size() < *count) {
             ParameterSlot slot;
             const CUresult result =
                 entry(kernel.handle, kernel.parameters.size(), &slot.offset, &slot.size);

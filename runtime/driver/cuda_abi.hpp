@@ -1,6 +1,8 @@
 // The driver's own declarations, and checks that lode's public handle types match them.
 #pragma once
 
+#include "base/cuda_additions.hpp"
+
 #include <lode/runtime/native.hpp>
 
 #include <type_traits>

@@ -190,6 +190,11 @@ CUresult State::cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::si
     return CUDA_SUCCESS;
 }
 
+CUresult State::cuKernelGetParamCount(CUkernel kernel, std::size_t* count) {
+    *count = kernel_of(kernel)->signature.parameters.size();
+    return CUDA_SUCCESS;
+}
+
 CUresult State::cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
     *function = reinterpret_cast<CUfunction>(kernel);
     return check_current();

@@ -173,6 +173,7 @@ struct FakeDriver::State {
     CUresult cuKernelGetName(const char** name, CUkernel kernel);
     CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
                                   std::size_t* size);
+    CUresult cuKernelGetParamCount(CUkernel kernel, std::size_t* count);
     CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);
     CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
                                   CUdevice device);

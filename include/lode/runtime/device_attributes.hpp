@@ -172,7 +172,23 @@ enum class DeviceAttribute : std::uint16_t {
     host_virtual_memory_management_supported = 145,  ///< cuMemCreate on the host.
     host_alloc_dma_buf_supported = 146,  ///< Page-locked host memory can be shared as a dma_buf.
     only_partial_host_native_atomic_supported =
-        147,  ///< Some atomic operations work across the link.
+        147,                           ///< Some atomic operations work across the link.
+    atomic_reduction_supported = 148,  ///< Atomic reductions in batches of memory operations.
+    locality_domain_count = 149,       ///< Locality domains.
+    max_oversized_shared_memory_per_block = 150,  ///< With a shared-memory mode that allows it.
+    d3d12_cig_streams_supported = 151,           ///< CUDA in graphics in streams, with Direct3D 12.
+    dma_buf_mmap_supported = 152,                ///< A dma_buf of device memory can be mapped.
+    logical_endpoint_unicast_supported = 153,    ///< Unicast logical endpoints.
+    logical_endpoint_multicast_supported = 154,  ///< Multicast logical endpoints.
+    logical_endpoint_counted_ops_supported = 155,  ///< Counted operations through endpoints.
+    logical_endpoint_unicast_access_on_owner_device_supported =
+        156,                                        ///< The owner uses its own endpoint.
+    locality_domain_multiprocessor_count = 157,     ///< Multiprocessors of a locality domain.
+    logical_endpoint_supported_handle_types = 158,  ///< Bits of CUlogicalEndpointIpcHandleType.
+    vulkan_cig_streams_supported = 159,             ///< CUDA in graphics in streams, with Vulkan.
+    tensor_map_large_tensor_min_size = 160,         ///< The least that a large tensor map needs.
+    gpu_direct_rdma_with_localized_memory_supported =
+        161,  ///< GPUDirect RDMA with localised memory.
 };
 
 /// What an attribute's number means.

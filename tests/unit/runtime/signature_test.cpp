@@ -26,6 +26,16 @@ TEST_CASE("signature: the right one is accepted, by the driver and by PTX alone"
     }
 }
 
+TEST_CASE("signature: a driver that counts parameters isn't asked for one past the last") {
+    for (const int version : {13000, 13020}) {
+        FakeMachine machine({.version = version});
+        const auto library = require(machine.device().load(cubin_image({saxpy_entry}, false)));
+        CHECK(library.kernel<void(float, const float*, float*, int)>("saxpy"));
+        CHECK(machine.driver.calls("cuKernelGetParamCount") == (version == 13020 ? 1 : 0));
+        CHECK(machine.driver.calls("cuKernelGetParamInfo") == (version == 13020 ? 4 : 5));
+    }
+}
+
 TEST_CASE("signature: a wrong count names both counts") {
     FakeMachine machine;
     const auto few = mismatch<void(float, const float*, float*)>(machine, saxpy_entry);
