@@ -1,3 +1,4 @@
+#include "base/cuda_additions.hpp"
 #include "base/try.hpp"
 #include "runtime/state/device_state.hpp"
 #include "runtime/state/empty.hpp"
@@ -47,6 +48,28 @@ Result<SmPartition> partition_of(const std::shared_ptr<DeviceState>& device,
         std::make_shared<SmPartitionState>(device, context, static_cast<int>(resource.sm.smCount)));
 }
 
+/// The partitions of the driver's groups, and what they leave.
+Result<SmSplit> split_of(const std::shared_ptr<DeviceState>& device,
+                         std::span<CUdevResource> groups, CUdevResource& rest) {
+    SmSplit made;
+    for (CUdevResource& group : groups) {
+        LODE_TRY_ASSIGN(auto partition, partition_of(device, group));
+        made.partitions.push_back(std::move(partition));
+    }
+    LODE_TRY_ASSIGN(made.rest, partition_of(device, rest));
+    return made;
+}
+
+/// All SMs of a device. Each green context refers to the primary context, which is best retained
+/// once and for all.
+Result<CUdevResource> whole_of(const std::shared_ptr<DeviceState>& device) {
+    LODE_TRY_ASSIGN([[maybe_unused]] CUcontext primary, device->context());
+    CUdevResource whole{};
+    LODE_TRY(device->call(device->table().cuDeviceGetDevResource, device->device, &whole,
+                          CU_DEV_RESOURCE_TYPE_SM));
+    return whole;
+}
+
 Status check_partitioning(const DeviceState& device, int multiprocessors) {
     LODE_TRY(device.driver->require(device.table().cuGreenCtxStreamCreate,
                                     "A partition of the multiprocessors"));
@@ -67,17 +90,12 @@ Result<SmSplit> SmPartition::split(const Device& device, int multiprocessors,
     LODE_TRY(detail::check_partitioning(*state, multiprocessors));
     if (options.most == 0)
         return fail(Errc::invalid_argument, "A split into 0 partitions has no meaning.");
-    // Each green context refers to the primary context, which is best retained once and for all.
-    LODE_TRY_ASSIGN([[maybe_unused]] CUcontext primary, state->context());
     const detail::DriverTable& table = state->table();
     const auto in_split = [&](Error error) {
         return std::move(error).in(fmt::format("splitting {} into partitions of {} multiprocessors",
                                                state->describe(), multiprocessors));
     };
-    CUdevResource whole{};
-    LODE_TRY(
-        state->call(table.cuDeviceGetDevResource, state->device, &whole, CU_DEV_RESOURCE_TYPE_SM)
-            .map_error(in_split));
+    LODE_TRY_ASSIGN(const CUdevResource whole, detail::whole_of(state).map_error(in_split));
     const unsigned flags =
         options.ignore_coscheduling ? unsigned{CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING} : 0;
     const auto least = static_cast<unsigned>(multiprocessors);
@@ -93,13 +111,40 @@ Result<SmSplit> SmPartition::split(const Device& device, int multiprocessors,
                  ->call(table.cuDevSmResourceSplitByCount, groups.data(), &count, &whole, &rest,
                         flags, least)
                  .map_error(in_split));
-    SmSplit made;
-    for (unsigned i = 0; i < count; ++i) {
-        LODE_TRY_ASSIGN(auto partition, detail::partition_of(state, groups[i]).map_error(in_split));
-        made.partitions.push_back(std::move(partition));
+    return detail::split_of(state, std::span(groups).first(count), rest).map_error(in_split);
+}
+
+Result<SmSplit> SmPartition::split(const Device& device, std::span<const SmGroup> groups) {
+    const auto& state = device.state();
+    const detail::DriverTable& table = state->table();
+    LODE_TRY(state->driver->require(table.cuDevSmResourceSplit,
+                                    "A split into partitions of different sizes"));
+    if (groups.empty())
+        return fail(Errc::invalid_argument, "A split into no groups has no meaning.");
+    std::vector<CU_DEV_SM_RESOURCE_GROUP_PARAMS> wishes(groups.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const auto& [multiprocessors, coscheduled, fill] = groups[i];
+        if (multiprocessors != 0) LODE_TRY(detail::check_partitioning(*state, multiprocessors));
+        if (coscheduled < 0) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("SmGroup::coscheduled ({}) is negative.", coscheduled));
+        }
+        wishes[i].smCount = static_cast<unsigned>(multiprocessors);
+        wishes[i].coscheduledSmCount = static_cast<unsigned>(coscheduled);
+        wishes[i].flags = fill ? unsigned{CU_DEV_SM_RESOURCE_GROUP_BACKFILL} : 0;
     }
-    LODE_TRY_ASSIGN(made.rest, detail::partition_of(state, rest).map_error(in_split));
-    return made;
+    const auto in_split = [&](Error error) {
+        return std::move(error).in(
+            fmt::format("splitting {} into {} partitions", state->describe(), groups.size()));
+    };
+    LODE_TRY_ASSIGN(const CUdevResource whole, detail::whole_of(state).map_error(in_split));
+    std::vector<CUdevResource> made(groups.size());
+    CUdevResource rest{};
+    LODE_TRY(state
+                 ->call(table.cuDevSmResourceSplit, made.data(),
+                        static_cast<unsigned>(groups.size()), &whole, &rest, 0U, wishes.data())
+                 .map_error(in_split));
+    return detail::split_of(state, made, rest).map_error(in_split);
 }
 
 Result<SmPartition> SmPartition::create(const Device& device, int multiprocessors) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 LODE_API_BEGIN
@@ -30,6 +31,18 @@ struct SmSplitOptions {
 };
 
 struct SmSplit;
+
+/// One of several partitions of different sizes.
+struct SmGroup {
+    /// An even number of SMs and, unless `fill`, a multiple of `coscheduled`; 0 for all that the
+    /// groups before it leave.
+    int multiprocessors = 0;
+    /// SMs that run one cluster together: 2 … 32 (before 9.0: 2), even; 0 for the device's own
+    /// number.
+    int coscheduled = 0;
+    /// Whether SMs that can't be co-scheduled may fill the partition.
+    bool fill = false;
+};
 
 /// A partition of a device's multiprocessors (SMs): a green context, which needs a driver for CUDA
 /// 12.5 or newer. Kernels on its streams run only on its multiprocessors; memory, libraries and
@@ -55,6 +68,11 @@ public:
     [[nodiscard]] static Result<SmSplit> split(const Device& device, int multiprocessors,
                                                const SmSplitOptions& options = {});
 
+    /// Disjoint partitions of the sizes in `groups`, in their order, and the rest (driver for CUDA
+    /// 13.1). Errors: those of create(); invalid_argument too if the groups don't fit.
+    [[nodiscard]] static Result<SmSplit> split(const Device& device,
+                                               std::span<const SmGroup> groups);
+
     /// Whether there is a partition.
     explicit operator bool() const noexcept { return state_ != nullptr; }
     /// How many SMs it has; 0 if it is empty.
@@ -75,7 +93,7 @@ private:
 
 /// The partitions of SmPartition::split().
 struct SmSplit {
-    std::vector<SmPartition> partitions;  ///< All of the same size.
+    std::vector<SmPartition> partitions;  ///< All of one size, or one for each group.
     SmPartition rest;                     ///< What is left over; empty if nothing is.
 };
 

@@ -65,7 +65,7 @@ void check_saxpy(const Device& device) {
 TEST_CASE("emulated runtime: saxpy is correct on every architecture in one machine") {
     {
         const Runtime runtime = open(every_architecture);
-        REQUIRE(runtime.device_count() == 12);
+        REQUIRE(runtime.device_count() == 13);
         for (int ordinal = 0; ordinal < runtime.device_count(); ++ordinal) {
             const Device device = require(runtime.device(ordinal));
             CAPTURE(device.name());

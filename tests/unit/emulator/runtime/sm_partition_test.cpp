@@ -93,3 +93,37 @@ TEST_CASE("sm partition: an older driver lacks it, and the error says which has 
     CHECK(refused.error().code != Errc::invalid_argument);
     CHECK(refused.error().message.find("12.5") != std::string::npos);
 }
+
+TEST_CASE("sm partition: groups of different sizes, and what they refuse") {
+    const Device device = open_device("sm_90");
+    const SmGroup groups[] = {
+        {.multiprocessors = 16}, {.multiprocessors = 10, .coscheduled = 2}, {}};
+    const auto split = require(SmPartition::split(device, groups));
+    REQUIRE(split.partitions.size() == 3);
+    CHECK(split.partitions[0].multiprocessors() == 16);
+    CHECK(split.partitions[1].multiprocessors() == 10);
+    CHECK(split.partitions[2].multiprocessors() == 104);
+    CHECK(split.rest.multiprocessors() == 2);
+    const SmGroup filled[] = {{.multiprocessors = 16}, {.fill = true}};
+    const auto whole = require(SmPartition::split(device, filled));
+    CHECK(whole.partitions[1].multiprocessors() == 116);
+    CHECK_FALSE(whole.rest);
+    const auto stream = require(whole.partitions[1].create_stream());
+    const auto kernel = require(device.load<void(int*)>(count_source, "count_up"));
+    const auto values = require(device.upload(std::vector<int>(32, 1)));
+    require(kernel.launch(stream, LaunchShape{.grid = {1}, .block = {32}}, values));
+    require(stream.sync());
+    CHECK(require(values.to_vector()) == std::vector<int>(32, 2));
+
+    const auto refused = [&](std::vector<SmGroup> wrong) {
+        const auto error = lode::test::require_error(SmPartition::split(device, wrong));
+        CHECK(error.code == Errc::invalid_argument);
+        return error.message;
+    };
+    CHECK(refused({}).find("no groups") != std::string::npos);
+    CHECK(refused({{.multiprocessors = 133}}).find("from 1 to all 132") != std::string::npos);
+    CHECK(refused({{.multiprocessors = 12}}).find("cuDevSmResourceSplit") != std::string::npos);
+    CHECK(refused({{.multiprocessors = 8, .coscheduled = -2}}).find("(-2)") != std::string::npos);
+    CHECK(refused({{.multiprocessors = 128}, {.multiprocessors = 8}}).find("can't be split") !=
+          std::string::npos);
+}
