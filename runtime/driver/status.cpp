@@ -159,6 +159,14 @@ constexpr Meaning meanings[] = {
      "the device's multiprocessors can't be split like this"},
     {CUDA_ERROR_INVALID_CLUSTER_SIZE, Errc::out_of_resources,
      "the kernel can't run with this cluster size"},
+    // CUDA 13.1 and newer: CUDA_ERROR_INSUFFICIENT_LOADER_VERSION, CUDA_ERROR_STREAM_DETACHED and
+    // CUDA_ERROR_FABRIC_NOT_READY.
+    {static_cast<CUresult>(227), Errc::driver_too_old,
+     "the fat binary needs a newer loader than the driver's", update_or_match_compiler},
+    {static_cast<CUresult>(917), Errc::invalid_argument,
+     "the green context of the stream has been destroyed"},
+    {static_cast<CUresult>(919), Errc::no_device, "the GPU fabric isn't ready",
+     "On NVSwitch machines check that nvidia-fabricmanager runs, and wait until it is ready."},
     {CUDA_ERROR_UNKNOWN, Errc::driver_failed, "the driver gives no reason",
      "Look for NVRM or Xid lines in dmesg; if cuInit says this, check the nvidia-uvm module."},
 };

@@ -234,3 +234,18 @@ TEST_CASE("driver: it stops listening to the log with the last object, and needs
     REQUIRE_FALSE(lines.empty());
     CHECK_CONTAINS(lines.front(), "cuLogsRegisterCallback fails: memory is exhausted");
 }
+
+TEST_CASE("driver: the error codes of CUDA 13.1 to 13.5 have a meaning") {
+    constexpr std::pair<int, Errc> codes[] = {{227, Errc::driver_too_old},
+                                              {917, Errc::invalid_argument},
+                                              {919, Errc::no_device},
+                                              {918, Errc::driver_failed}};
+    for (const auto& [code, meaning] : codes) {
+        CAPTURE(code);
+        FakeMachine machine;
+        const Device device = machine.device();
+        machine.driver.fail_call(1, static_cast<CUresult>(code));
+        const auto error = require_error(device_attribute(device, DeviceAttribute::warp_size));
+        CHECK(error.code == meaning);
+    }
+}
