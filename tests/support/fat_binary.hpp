@@ -36,7 +36,7 @@ struct FatWrapper {
     int magic = 0x466243b1;
     int version = 1;
     const void* data = nullptr;
-    void* name = nullptr;
+    const void* name = nullptr;  ///< In version 2: the fat binaries that nvlink has linked.
 };
 
 }  // namespace lode::test

@@ -2,10 +2,13 @@
 #include "base/cubin.hpp"
 #include "base/os/memory.hpp"
 #include "base/ptx_scan.hpp"
+#include "emulator/decode/ptx/link.hpp"
 #include "emulator/driver/code/code.hpp"
 #include "emulator/driver/code/machine_code.hpp"
+#include "emulator/driver/driver.hpp"
 #include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/driver/version.hpp"
 
 #include <lode/base/fatbin.hpp>
 
@@ -139,33 +142,98 @@ std::vector<std::string> kernels_of(std::span<const std::byte> fat_binary) {
     return kernels;
 }
 
-CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
+/// The bytes of a fat binary in memory.
+Result<std::span<const std::byte>> fat_binary_at(const std::byte* bytes) {
     constexpr std::size_t header = 16;
     if (!os::may_access(bytes, header, false))
-        return refuse_image(CUDA_ERROR_INVALID_IMAGE, "The fat binary isn't in memory.", logs);
+        return fail(Errc::invalid_image, "The fat binary isn't in memory.");
+    std::uint32_t magic = 0;
     std::uint16_t header_bytes = 0;
     std::uint64_t entries_bytes = 0;
     constexpr std::size_t header_bytes_at = 6;
     constexpr std::size_t entries_bytes_at = 8;
+    std::memcpy(&magic, bytes, sizeof(magic));
     std::memcpy(&header_bytes, bytes + header_bytes_at, sizeof(header_bytes));
     std::memcpy(&entries_bytes, bytes + entries_bytes_at, sizeof(entries_bytes));
+    if (magic != fatbin_magic)
+        return fail(Errc::invalid_image,
+                    "The image is of an unknown format; the software device loads PTX.");
     std::uint64_t size = 0;
     if (__builtin_add_overflow(entries_bytes, header_bytes, &size) ||
         !os::may_access(bytes, size, false)) {
-        return refuse_image(
-            CUDA_ERROR_INVALID_IMAGE,
+        return fail(
+            Errc::invalid_image,
             fmt::format("The fat binary's size ({} bytes) exceeds the memory that it lies in.",
-                        entries_bytes),
-            logs);
+                        entries_bytes));
     }
-    auto images = ptx_of_fatbin({bytes, size}, "the image");
+    return std::span(bytes, size);
+}
+
+CUresult ptx_of_fat_binary(const std::byte* bytes, std::vector<lode::Image>& texts,
+                           const JitLogs& logs) {
+    const auto fat_binary = fat_binary_at(bytes);
+    if (!fat_binary)
+        return refuse_image(CUDA_ERROR_INVALID_IMAGE, fat_binary.error().message, logs);
+    auto images = ptx_of_fatbin(*fat_binary, "the image");
     if (!images) return refuse_image(CUDA_ERROR_INVALID_IMAGE, images.error().message, logs);
     if (images->empty()) {
         return machine_code::refuse(bytes, "a fat binary with machine code and no PTX",
-                                    kernels_of({bytes, size}), logs);
+                                    kernels_of(*fat_binary), logs);
     }
-    texts = PtxTexts(*std::move(images));
+    texts = *std::move(images);
     return CUDA_SUCCESS;
+}
+
+/// What nvcc registers: the toolkit's fatbinary_section.h declares it.
+struct Wrapper {
+    std::uint32_t magic;
+    std::uint32_t version;
+    const std::byte* data;
+    /// With `linked_version`, the fat binaries that nvlink has linked; nullptr after the last.
+    const std::byte* const* parts;
+};
+constexpr std::uint32_t linked_version = 2;
+
+/// A program of several parts (nvcc -rdc=true) has machine code alone where it is linked. As the
+/// driver does for other architectures, this links the PTX of the parts, for each device.
+CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLogs& logs) {
+    std::vector<std::vector<lode::Image>> inputs;
+    for (; os::may_access(parts, sizeof(*parts), false) && *parts != nullptr; ++parts) {
+        if (const CUresult state = ptx_of_fat_binary(*parts, inputs.emplace_back(), logs);
+            state != CUDA_SUCCESS)
+            return state;
+    }
+    std::vector<lode::Image> linked;
+    for (const auto& device : driver().devices) {
+        ptx::Link link(newest_ptx());
+        std::vector<Arch> targets;
+        std::string errors;
+        for (const auto& input : inputs) {
+            const lode::Image* const best = newest_ptx_for(input, device->profile.cc);
+            if (best == nullptr) break;
+            targets.push_back(best->arch);
+            errors += link.add(best->ptx, fmt::format("part {}", targets.size()));
+        }
+        if (targets.size() < inputs.size()) continue;
+        if (errors.empty()) errors = link.complete();
+        if (!errors.empty()) {
+            if (errors.find("__cudaCDP") != errors.npos)
+                errors += "\nKernels that launch kernels (dynamic parallelism) aren't supported.";
+            return refuse_image(CUDA_ERROR_INVALID_PTX, errors, logs, journal::Kind::unusable);
+        }
+        lode::Image& image = linked.emplace_back();
+        image.ptx = link.result();
+        image.arch = *std::ranges::max_element(targets, {}, [](Arch arch) { return arch.cc(); });
+    }
+    texts = PtxTexts(linked.empty() ? inputs.front() : std::move(linked));
+    return CUDA_SUCCESS;
+}
+
+CUresult choice_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
+    std::vector<lode::Image> images;
+    const CUresult state = ptx_of_fat_binary(bytes, images, logs);
+    if (state == CUDA_SUCCESS) texts = PtxTexts(std::move(images));
+    return state;
 }
 
 }  // namespace
@@ -185,20 +253,18 @@ CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
     std::uint32_t magic = 0;
     if (std::memchr(bytes, 0, sizeof(magic)) == nullptr) std::memcpy(&magic, bytes, sizeof(magic));
     if (magic == fatbin_wrapper_magic) {
-        // The toolkit's fatbinary_section.h declares it.
-        const std::byte* inner = nullptr;
-        constexpr std::size_t data_at = 8;
-        if (!os::may_access(bytes, data_at + sizeof(inner), false))
+        Wrapper wrapper{};
+        if (!os::may_access(bytes, sizeof(wrapper), false))
             return refuse(CUDA_ERROR_INVALID_IMAGE, "cut off");
-        std::memcpy(&inner, bytes + data_at, sizeof(inner));
-        if (!os::may_access(inner, sizeof(magic), false))
-            return refuse(CUDA_ERROR_INVALID_IMAGE, "a fat binary that isn't in memory");
-        std::memcpy(&magic, inner, sizeof(magic));
-        if (magic != fatbin_magic) return refuse(CUDA_ERROR_INVALID_IMAGE, "of an unknown format");
-        return ptx_of_fat_binary(inner, texts, logs);
+        std::memcpy(&wrapper, bytes, sizeof(wrapper));
+        if (wrapper.version == linked_version &&
+            os::may_access(wrapper.parts, sizeof(*wrapper.parts), false) &&
+            *wrapper.parts != nullptr)
+            return link_parts(wrapper.parts, texts, logs);
+        return choice_of_fat_binary(wrapper.data, texts, logs);
     }
     if (magic == fatbin_magic)
-        return ptx_of_fat_binary(static_cast<const std::byte*>(image), texts, logs);
+        return choice_of_fat_binary(static_cast<const std::byte*>(image), texts, logs);
     if (magic == lto_ir_magic) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "LTO-IR");
     std::string text = bytes;
     if (!begins_as_ptx(text))

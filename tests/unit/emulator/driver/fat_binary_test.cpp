@@ -58,6 +58,46 @@ TEST_CASE("emulator fat binary: each device gets the newest PTX that it runs") {
     }
 }
 
+TEST_CASE("emulator fat binary: the parts that nvlink has linked are linked as PTX") {
+    const auto caller = [](int sm, const char* kernel) {
+        return fmt::format(
+            ".version 8.0\n.target sm_{0}\n.address_size 64\n"
+            ".extern .func {1}_callee();\n"
+            ".visible .entry {1}() {{ call.uni {1}_callee; ret; }}\n",
+            sm, kernel);
+    };
+    const auto callee = [](int sm, const char* kernel) {
+        return fmt::format(
+            ".version 8.0\n.target sm_{}\n.address_size 64\n"
+            ".visible .func {}_callee() {{ ret; }}\n",
+            sm, kernel);
+    };
+    const std::string linked = fat_binary({fat_part(fat_cubin, 90, "\177ELF")});
+    const std::string first =
+        fat_binary({fat_part(fat_cubin, 90, "\177ELF"), fat_part(fat_ptx, 75, caller(75, "old")),
+                    fat_part(fat_ptx, 90, caller(90, "new_one"))});
+    const std::string second = fat_binary(
+        {fat_part(fat_ptx, 75, callee(75, "old")), fat_part(fat_ptx, 90, callee(90, "new_one"))});
+    const auto load = [&](std::vector<const void*> parts) {
+        parts.push_back(nullptr);
+        const FatWrapper wrapper{.version = 2, .data = linked.data(), .name = parts.data()};
+        return loaded_kernel(&wrapper);
+    };
+    const Machine machine("sm_75,sm_86,sm_90");
+    const char* const expected[] = {"old", "old", "new_one"};
+    for (int device = 0; device < 3; ++device) {
+        CAPTURE(device);
+        const Current context(device);
+        CHECK(load({first.data(), second.data()}) == expected[device]);
+    }
+    const Current context;
+    CHECK(load({first.data()}) == std::to_string(CUDA_ERROR_INVALID_PTX));  // No callee.
+    CHECK(load({first.data(), linked.data()}) == std::to_string(CUDA_ERROR_NO_BINARY_FOR_GPU));
+    CHECK(load({reinterpret_cast<void*>(64)}) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
+    CHECK(load({}) == std::to_string(CUDA_ERROR_NO_BINARY_FOR_GPU));
+    CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
+}
+
 TEST_CASE("emulator fat binary: a library gives each context the PTX of its device") {
     const std::string image = fat_binary(
         {fat_part(fat_ptx, 75, fat_kernel(75, "k")), fat_part(fat_ptx, 90, fat_kernel(90, "k"))});
@@ -126,8 +166,21 @@ TEST_CASE("emulator fat binary: one without PTX for the device fails lode emulat
     const std::string image = fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))});
     CUmodule module = nullptr;
     CHECK(CU(cuModuleLoadData, 2000)(&module, image.data()) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    // Neither do kernels that launch kernels run.
+    const std::string part = fat_binary(
+        {fat_part(fat_ptx, 80,
+                  ".version 8.0\n.target sm_80\n.address_size 64\n"
+                  ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a);\n"
+                  ".visible .entry k() { .param .b64 a; .param .b32 r;\n"
+                  "st.param.b64 [a], 0; call.uni (r), __cudaCDP2LaunchDeviceV2, (a); ret; }\n")});
+    const void* parts[] = {part.data(), nullptr};
+    const FatWrapper linked{.version = 2, .data = part.data(), .name = parts};
+    CHECK(CU(cuModuleLoadData, 2000)(&module, &linked) == CUDA_ERROR_INVALID_PTX);
     std::ifstream in(file);
     const std::string lines{std::istreambuf_iterator<char>(in), {}};
-    CHECK(lines.find("{\"kind\": \"unusable\"") != lines.npos);
+    const std::string_view unusable = "{\"kind\": \"unusable\"";
+    CHECK(lines.find(unusable) != lines.npos);
+    CHECK(lines.rfind(unusable) != lines.find(unusable));
+    CHECK(lines.find("(dynamic parallelism) aren't supported") != lines.npos);
     std::remove(file.c_str());
 }
