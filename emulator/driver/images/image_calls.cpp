@@ -236,6 +236,7 @@ CUresult destroy_image(const char* symbol, unsigned long long handle, bool is_su
     return enter_release(symbol, [&]() -> CUresult {
         const auto image = find_image(handle, is_surface);
         if (image == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        image->context().drain();  // Running kernels may use it.
         driver().images.remove(handle);
         return image->context().error();
     });

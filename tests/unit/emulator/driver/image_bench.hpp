@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,10 @@ struct ImageBench {
     Machine machine{"sm_90"};
     Current scope;
 
-    /// Runs a kernel; `result` is what the wait for it returns.
-    std::vector<Words> run(std::string_view statement, unsigned long long image,
-                           const std::vector<Words>& input, CUresult result = CUDA_SUCCESS) const {
+    /// Runs a kernel; `result` is what the wait for it returns. `meanwhile` comes before the wait.
+    std::vector<Words> run(
+        std::string_view statement, unsigned long long image, const std::vector<Words>& input,
+        CUresult result = CUDA_SUCCESS, const std::function<void()>& meanwhile = [] {}) const {
         CUlibrary library = nullptr;
         CUkernel kernel = nullptr;
         const std::string text = image_kernel(statement);
@@ -60,6 +62,7 @@ struct ImageBench {
         CHECK(CU(cuLaunchKernel, 4000)(reinterpret_cast<CUfunction>(kernel), 1, 1, 1,
                                        static_cast<unsigned>(input.size()), 1, 1, 0, nullptr,
                                        arguments, nullptr) == CUDA_SUCCESS);
+        meanwhile();
         CHECK(CU(cuCtxSynchronize, 2000)() == result);
         std::vector<Words> output(input.size());
         if (result == CUDA_SUCCESS)

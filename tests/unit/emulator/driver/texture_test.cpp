@@ -2,6 +2,9 @@
 // Fetching".
 #include "tests/unit/emulator/driver/image_bench.hpp"
 
+#include <chrono>
+#include <thread>
+
 using namespace lode::emulator_test;
 
 namespace {
@@ -266,6 +269,17 @@ TEST_CASE("emulator texture: a handle that isn't a texture is a finding, not a c
     CHECK(CU(cuArrayDestroy, 2000)(array) == CUDA_SUCCESS);
     bench.run(fetch_1d, texture, {reals(0)}, CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(bench.machine.take_report().find("whose memory has been freed") != std::string::npos);
+}
+
+TEST_CASE("emulator texture: a kernel that runs keeps the object that a program destroys") {
+    const ImageBench bench;
+    const CUtexObject texture = make_texture(resource_of(table_array()), sampler());
+    const auto wait = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+    CHECK(CU(cuLaunchHostFunc, 10000)(nullptr, wait, nullptr) == CUDA_SUCCESS);
+    const auto found = bench.run(fetch_1d, texture, {reals(1)}, CUDA_SUCCESS, [&] {
+        CHECK(CU(cuTexObjectDestroy, 5000)(texture) == CUDA_SUCCESS);
+    });
+    CHECK(real(found[0][0]) == 20);
 }
 
 TEST_CASE("emulator texture: an instruction for another shape is a finding") {
