@@ -61,9 +61,7 @@ extern "C" const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
 
 LODE_RUNTIME cudaGetDeviceCount(int* count) {
     if (count == nullptr) return remember(cudaErrorInvalidValue);
-    *count = 0;
-    const CUresult state = initialise();
-    return remember(state == CUDA_SUCCESS ? cuDeviceGetCount(count) : state);
+    return remember(count_devices(*count));
 }
 
 LODE_RUNTIME cudaGetDevice(int* device) {

@@ -3,7 +3,10 @@
 
 #include "emulator/toolkit/cudart/runtime.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 using namespace lode::emulator::cudart;
 
@@ -120,17 +123,44 @@ CUresult read_properties(DeviceProperties& p, int device) noexcept {
     return state;
 }
 
+CUresult read_all(std::vector<DeviceProperties>& all) {
+    int count = 0;
+    CUresult state = cuDeviceGetCount(&count);
+    for (int i = 0; i < count && state == CUDA_SUCCESS; ++i)
+        state = read_properties(all.emplace_back(), i);
+    return state;
+}
+
 /// Copies the first `bytes` of the properties to `found`.
 cudaError_t give_properties(void* found, std::size_t bytes, int device) noexcept {
     if (found == nullptr) return remember(cudaErrorInvalidValue);
     if (const CUresult state = check_device(device); state != CUDA_SUCCESS) return remember(state);
-    DeviceProperties properties;
-    const CUresult state = read_properties(properties, device);
-    std::memcpy(found, &properties, bytes);
+    const std::vector<DeviceProperties>* all = nullptr;
+    const CUresult state = all_properties(all);
+    if (state == CUDA_SUCCESS) std::memcpy(found, &(*all)[device], bytes);
     return remember(state);
 }
 
 }  // namespace
+
+CUresult lode::emulator::cudart::all_properties(
+    const std::vector<DeviceProperties>*& found) noexcept {
+    static std::atomic<const std::vector<DeviceProperties>*> known = nullptr;
+    static std::mutex mutex;
+    found = known.load(std::memory_order_acquire);
+    if (found != nullptr) return CUDA_SUCCESS;
+    try {
+        const std::lock_guard lock(mutex);
+        auto all = std::make_unique<std::vector<DeviceProperties>>();
+        const CUresult state = known == nullptr ? read_all(*all) : CUDA_SUCCESS;
+        if (state != CUDA_SUCCESS) return state;
+        if (known == nullptr) known = all.release();  // Never freed: programs ask while they end.
+        found = known;
+        return CUDA_SUCCESS;
+    } catch (const std::exception&) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+}
 
 LODE_RUNTIME cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
     return give_properties(prop, sizeof(DeviceProperties), device);
@@ -149,14 +179,14 @@ LODE_RUNTIME cudaChooseDevice(int* device, const cudaDeviceProp* prop) {
     if (device == nullptr || prop == nullptr) return remember(cudaErrorInvalidValue);
     DeviceProperties wanted;
     std::memcpy(&wanted, prop, sizeof(wanted));
-    int count = 0;
-    if (const cudaError_t state = cudaGetDeviceCount(&count); state != cudaSuccess) return state;
+    CUresult state = initialise();
+    const std::vector<DeviceProperties>* all = nullptr;
+    if (state == CUDA_SUCCESS) state = all_properties(all);
+    if (state != CUDA_SUCCESS) return remember(state);
     int best = 0;
     int best_score = -1;
-    for (int i = 0; i < count; ++i) {
-        DeviceProperties own;
-        if (const CUresult state = read_properties(own, i); state != CUDA_SUCCESS)
-            return remember(state);
+    for (int i = 0; i < static_cast<int>(all->size()); ++i) {
+        const DeviceProperties& own = (*all)[i];
         const bool is_new_enough =
             own.major > wanted.major || (own.major == wanted.major && own.minor >= wanted.minor);
         const int score =

@@ -4,6 +4,7 @@
 #include "emulator/toolkit/cudart/runtime.hpp"
 
 #include <cstddef>
+#include <vector>
 
 namespace lode::emulator::cudart {
 
@@ -113,5 +114,9 @@ static_assert(sizeof(DeviceProperties) == 1032 && offsetof(DeviceProperties, clo
 #else
 using DeviceProperties = cudaDeviceProp;
 #endif
+
+/// The properties of all devices. They are read once, because host functions may ask for them, and
+/// may not call the driver. On success only, `found` isn't nullptr.
+CUresult all_properties(const std::vector<DeviceProperties>*& found) noexcept;
 
 }  // namespace lode::emulator::cudart

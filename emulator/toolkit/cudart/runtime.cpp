@@ -1,5 +1,7 @@
 #include "emulator/toolkit/cudart/runtime.hpp"
 
+#include "emulator/toolkit/cudart/device_properties.hpp"
+
 #include <map>
 #include <mutex>
 
@@ -40,13 +42,22 @@ cudaError_t last_error(bool clear) noexcept {
 
 CUresult initialise() noexcept {
     static const CUresult state = cuInit(0);
+    const std::vector<DeviceProperties>* all = nullptr;
+    if (state == CUDA_SUCCESS) all_properties(all);  // A host function may be the next to ask.
+    return state;
+}
+
+CUresult count_devices(int& count) noexcept {
+    CUresult state = initialise();
+    const std::vector<DeviceProperties>* all = nullptr;
+    if (state == CUDA_SUCCESS) state = all_properties(all);
+    count = state == CUDA_SUCCESS ? static_cast<int>(all->size()) : 0;
     return state;
 }
 
 CUresult check_device(int device) noexcept {
     int count = 0;
-    if (const CUresult state = initialise(); state != CUDA_SUCCESS) return state;
-    if (const CUresult state = cuDeviceGetCount(&count); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = count_devices(count); state != CUDA_SUCCESS) return state;
     return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 

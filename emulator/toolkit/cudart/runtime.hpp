@@ -50,6 +50,8 @@ cudaError_t last_error(bool clear) noexcept;
 CUresult initialise() noexcept;
 /// Makes the primary context of the thread's device current, unless the thread has a context.
 CUresult open_context() noexcept;
+/// The number of devices; 0 with an error.
+CUresult count_devices(int& count) noexcept;
 /// CUDA_ERROR_INVALID_DEVICE unless there is such a device.
 CUresult check_device(int device) noexcept;
 /// The device of the current context; the device that the thread has chosen if there is none.

@@ -285,12 +285,16 @@ TEST_CASE("cudart: a launch with attributes, and a function that is missing") {
     CHECK(found == cudaDriverEntryPointSuccess);
 }
 
-TEST_CASE("cudart: a host function may read the version, and make no other call") {
+TEST_CASE("cudart: a host function may read the version and properties, and make no other call") {
     const Program program;
     struct Answers {
         cudaError_t waits = cudaSuccess;
         cudaError_t allocates = cudaSuccess;
         cudaError_t reads = cudaErrorUnknown;
+        cudaError_t counts = cudaErrorUnknown;
+        cudaError_t describes = cudaErrorUnknown;
+        int devices = 0;
+        cudaDeviceProp properties{};
     } answers;
     const auto call = [](void* user) {
         auto& to = *static_cast<Answers*>(user);
@@ -299,10 +303,16 @@ TEST_CASE("cudart: a host function may read the version, and make no other call"
         to.waits = cudaDeviceSynchronize();
         to.allocates = cudaMalloc(&memory, 16);
         to.reads = cudaDriverGetVersion(&number);
+        to.counts = cudaGetDeviceCount(&to.devices);
+        to.describes = cudaGetDeviceProperties(&to.properties, 0);
     };
     CHECK(cudaLaunchHostFunc(nullptr, call, &answers) == cudaSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(answers.waits == cudaErrorNotPermitted);
     CHECK(answers.allocates == cudaErrorNotPermitted);
     CHECK(answers.reads == cudaSuccess);
+    CHECK(answers.counts == cudaSuccess);
+    CHECK(answers.devices == 1);
+    CHECK(answers.describes == cudaSuccess);
+    CHECK(answers.properties.maxThreadsPerBlock == 1024);
 }
