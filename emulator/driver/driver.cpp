@@ -111,9 +111,10 @@ std::vector<std::size_t> find_visible(const std::vector<const Profile*>& machine
 
 CUuuid uuid_of(const Profile& profile, int index) noexcept {
     CUuuid uuid{};
+    // No byte is 0: programs take them for a text.
     uuid.bytes[0] = static_cast<char>(profile.cc.number());
-    uuid.bytes[1] = static_cast<char>(index);
-    std::ranges::copy(std::string_view("lode-emulator"), uuid.bytes + 2);
+    uuid.bytes[1] = static_cast<char>(index + 1);
+    std::ranges::copy(std::string_view("lode-emulator!"), uuid.bytes + 2);
     return uuid;
 }
 

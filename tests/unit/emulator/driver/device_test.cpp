@@ -23,6 +23,7 @@ std::string uuid_text(CUdevice device) {
     std::string text = "GPU";
     for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
         if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        CHECK(uuid.bytes[i] != 0);  // Programs take them for a text.
         text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
     }
     return text;
