@@ -1,6 +1,7 @@
 // cuGetExportTable: tables of functions that aren't documented, of which there are none here. NVRTC
 // asks for one, and does without.
 #include "base/os/library.hpp"
+#include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/gate.hpp"
 
 #include <algorithm>
@@ -27,13 +28,18 @@ bool is_runtime_table(const CUuuid* id) noexcept {
 CUresult refuse_runtime(const void* caller) {
     const std::string path = os::path_at(caller).string();
     const bool is_program = path.empty() || os::is_in_program(caller);
+    const std::string cure =
+        machine_code::is_packaged(path)
+            ? "This Python package can't run here, unless it is built anew with nvcc's --cudart "
+              "shared."
+            : fmt::format("Don't strip {}, or build it with nvcc's --cudart shared.",
+                          is_program ? "the program" : "that library");
     return gate::refuse_once(
         fmt::format("NVIDIA's CUDA runtime library, which is linked statically into {}, asks for "
                     "functions of the driver that aren't documented, so the software device "
                     "doesn't have them. `lode emulate` replaces that library on x86-64: in files "
-                    "with symbols, and in stripped ones if it is of CUDA 12.9 up to 13.5. Don't "
-                    "strip {}, or build it with nvcc's --cudart shared.",
-                    is_program ? "the program" : path, is_program ? "the program" : "that library"),
+                    "with symbols, and in stripped ones if it is of CUDA 12.4 up to 13.5. {}",
+                    is_program ? "the program" : path, cure),
         journal::Kind::unusable);
 }
 

@@ -1,6 +1,7 @@
 // A program or a library that is linked with NVIDIA's static runtime library: it runs a kernel, and
 // prints the result. With a library's path it runs that library's kernel instead, and after another
-// argument its own first. With "lacking" it calls a function that the stand-in lacks.
+// argument its own first. After "error" it makes an error before, which isn't the library's. With
+// "lacking" it calls a function that the stand-in lacks.
 #include "tests/unit/emulator/toolkit/cudart_program.hpp"
 
 #include <cstdio>
@@ -25,7 +26,8 @@ int run_client() {
     unsigned* memory = nullptr;
     unsigned count = 4;
     void* arguments[] = {&memory, &count};
-    if (cudaMalloc(reinterpret_cast<void**>(&memory), sizeof(values)) != cudaSuccess ||
+    if (cudaPeekAtLastError() != cudaSuccess ||
+        cudaMalloc(reinterpret_cast<void**>(&memory), sizeof(values)) != cudaSuccess ||
         cudaMemcpy(memory, values, sizeof(values), cudaMemcpyHostToDevice) != cudaSuccess ||
         cudaLaunchKernel(&program.scale, dim3(1), dim3(4), arguments, 0, nullptr) != cudaSuccess ||
         cudaMemcpy_ptds(values, memory, sizeof(values), cudaMemcpyDeviceToHost) != cudaSuccess ||
@@ -47,6 +49,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     if (argc > 2 && run_client() != 0) return 1;
+    if (std::strcmp(argv[1], "error") == 0) (void)cudaSetDevice(-1);
     void* const library = ::dlopen(argv[argc - 1], RTLD_NOW);
     if (library == nullptr) {
         std::puts(::dlerror());

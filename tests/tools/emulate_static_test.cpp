@@ -34,6 +34,28 @@ struct StaticBench {
     lode::ScratchFolder folder = make_scratch();
 };
 
+/// Changes the version in the runtime's code of a file, so that it is of no known release.
+std::string another_release(const std::string& file) {
+    std::string content = lode::read_text(file).value();
+    const auto is_version = [&](std::size_t at) {
+        const auto byte = [&](std::size_t i) {
+            return static_cast<unsigned char>(content[at + i]);
+        };
+        const unsigned number = byte(2) | byte(3) << 8U;
+        return byte(4) == 0 && byte(5) == 0 && number >= 12000 && number < 20000 &&
+               number % 10 == 0;
+    };
+    std::size_t changes = 0;
+    for (std::size_t at = 0; at + 6 < content.size(); ++at) {
+        if (content.compare(at, 2, "\xc7\x07") != 0 || !is_version(at)) continue;
+        content[at + 2] ^= 1;
+        ++changes;
+    }
+    REQUIRE(changes > 0);
+    REQUIRE(put(file, content) == file);
+    return file;
+}
+
 }  // namespace
 
 TEST_CASE("emulate: programs with the static runtime run, and so do their libraries") {
@@ -57,6 +79,14 @@ TEST_CASE("emulate: the static runtime and the shared one in a process") {
     CHECK(outcome.exit_code == 0);
 }
 
+TEST_CASE("emulate: each object with the static runtime has a last error of its own") {
+    const StaticBench bench;
+    const auto outcome =
+        bench.emulate({LODE_EMULATE_STATIC_CLIENT, "error", LODE_EMULATE_STATIC_LIBRARY});
+    CHECK_MESSAGE(outcome.out == std::string(result) + result, outcome.err);
+    CHECK(outcome.exit_code == 0);
+}
+
 TEST_CASE("emulate: the static runtime is found in stripped files, or not at all") {
     const StaticBench bench;
     for (const std::string file : {LODE_EMULATE_STATIC_CLIENT, LODE_EMULATE_STATIC_FIXED_CLIENT}) {
@@ -69,29 +99,35 @@ TEST_CASE("emulate: the static runtime is found in stripped files, or not at all
     const auto library = bench.changed(LODE_EMULATE_STATIC_LIBRARY, "strip");
     CHECK(bench.emulate({LODE_EMULATE_STATIC_CLIENT, library}).out == result);
 
-    // Another version in the runtime's code: it is another release.
-    const auto other = bench.changed(LODE_EMULATE_STATIC_CLIENT, "strip");
-    std::string content = lode::read_text(other).value();
-    const auto is_version = [&](std::size_t at) {
-        const auto byte = [&](std::size_t i) {
-            return static_cast<unsigned char>(content[at + i]);
-        };
-        const unsigned number = byte(2) | byte(3) << 8U;
-        return byte(4) == 0 && byte(5) == 0 && number >= 12000 && number < 20000 &&
-               number % 10 == 0;
-    };
-    std::size_t changes = 0;
-    for (std::size_t at = 0; at + 6 < content.size(); ++at) {
-        if (content.compare(at, 2, "\xc7\x07") != 0 || !is_version(at)) continue;
-        content[at + 2] ^= 1;
-        ++changes;
-    }
-    REQUIRE(changes > 0);
-    REQUIRE(put(other, content) == other);
+    const auto other = another_release(bench.changed(LODE_EMULATE_STATIC_CLIENT, "strip"));
     const auto outcome = bench.emulate({other});
     CHECK(outcome.out.starts_with("fails: "));
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("linked statically into the program,"));
+    CHECK(outcome.complains("Don't strip the program, or build it"));
+
+    const auto packaged = (bench.folder.path() / "site-packages/library.so").string();
+    fs::create_directory(bench.folder.path() / "site-packages");
+    fs::copy_file(another_release(library), packaged);
+    const auto package = bench.emulate({LODE_EMULATE_STATIC_CLIENT, packaged});
+    CHECK(package.exit_code == 1);
+    CHECK(package.complains("This Python package can't run here, unless it is built anew"));
+}
+
+TEST_CASE("emulate: the static runtime is found by the names of CUDA 12.3 and before") {
+    const StaticBench bench;
+    // A byte of a function that is replaced makes it another release than those of the table.
+    const auto other = bench.changed(LODE_EMULATE_STATIC_CLIENT,
+                                     R"(sh -c 'set -e
+           place=$(nm $0 | sed -n "s/ [tT] cudaMallocPitch$//p")
+           printf "\314" | dd of=$0 bs=1 seek=$((0x$place + 20)) conv=notrunc 2> /dev/null
+           nm $0 | sed -n "s/.* \(libcudart_static_[0-9a-f]*\)$/\1/p" | sort -u |
+               sed "=" | sed "N;s/\(.*\)\n\(.*\)/\2 __cudart\1/" > $0.names
+           objcopy --redefine-syms=$0.names $0')");
+    const auto outcome = bench.emulate({other});
+    CHECK_MESSAGE(outcome.out == result, outcome.err);
+    CHECK(outcome.complains("No findings in 1 process."));
+    CHECK(bench.emulate({bench.changed(other, "strip")}).exit_code == 1);
 }
 
 TEST_CASE("emulate: a function of the static runtime that the stand-in lacks is named") {

@@ -32,19 +32,22 @@ Missing& missing() {
 
 std::string message(const void* image, std::string_view what) {
     const std::string path = os::path_at(image).string();
-    const bool is_packaged =
-        path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos;
     const std::string place = path.empty()               ? "The image"
                               : os::is_in_program(image) ? "The program's image"
                                                          : "The image in " + path;
     return fmt::format(
         "{} is {}; the software device runs PTX. {}", place, what,
-        is_packaged ? "This Python package can't run here, unless it is built anew with PTX."
-                    : "Build it with PTX: nvcc -gencode arch=compute_80,code=compute_80, or lode "
-                      "compile --ptx.");
+        is_packaged(path)
+            ? "This Python package can't run here, unless it is built anew with PTX."
+            : "Build it with PTX: nvcc -gencode arch=compute_80,code=compute_80, or lode "
+              "compile --ptx.");
 }
 
 }  // namespace
+
+bool is_packaged(const std::string& path) noexcept {
+    return path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos;
+}
 
 CUresult refuse(const void* image, std::string_view what, std::vector<std::string> kernels,
                 const JitLogs& logs) {

@@ -15,6 +15,9 @@ namespace lode::emulator::driver::machine_code {
 CUresult refuse(const void* image, std::string_view what, std::vector<std::string> kernels,
                 const JitLogs& logs);
 
+/// Whether a file belongs to a Python package, which its user doesn't build.
+bool is_packaged(const std::string& path) noexcept;
+
 /// The kernels of a cubin in memory.
 std::vector<std::string> kernels_at(const void* cubin);
 

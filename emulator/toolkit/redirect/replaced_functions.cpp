@@ -3,9 +3,11 @@
 #include "emulator/toolkit/redirect/elf_file.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 
-// CUDA 12.9 has 435 functions, 13.5 has 458.
-#define LODE_STUBS 1536
+// Functions of all objects together: CUDA 12.9 has 435, 13.5 has 458.
+#define LODE_STUBS 16384
 #define LODE_TEXT_OF(word) #word
 #define LODE_TEXT(word) LODE_TEXT_OF(word)
 
@@ -89,12 +91,25 @@ constexpr std::size_t first_half = 6;
 
 struct Function {
     const char* name;
-    unsigned major;
+    unsigned object;
 };
 Function functions[LODE_STUBS];
 std::size_t function_count;
-char name_room[LODE_STUBS * 48];
+/// The names of all versions, each of them once.
+constexpr std::size_t most_names = 1024;
+const char* names[most_names];
+std::size_t name_count;
+char name_room[most_names * 48];
 std::size_t name_bytes;
+
+/// The objects with a runtime.
+constexpr std::size_t most_objects = 64;
+struct Object {
+    unsigned major;
+    void* stand_in;
+};
+Object objects[most_objects];
+std::size_t object_count;
 
 /// The folder of the stand-ins, with the slash.
 const char* stand_ins;
@@ -125,21 +140,73 @@ bool find_function(Signature*& function, const char* name) noexcept {
     return function != nullptr;
 }
 
-/// dlsym in the stand-in of a version. nullptr if the stand-in can't be opened.
-void* symbol_of(unsigned major, const char* name) noexcept {
+/// Appends a number in decimal.
+bool append_number(char (&room)[path_size], std::size_t& at, unsigned long number) noexcept {
+    char digits[20];
+    std::size_t from = sizeof(digits);
+    do {
+        digits[--from] = static_cast<char>('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    return append(room, at, digits + from, sizeof(digits) - from);
+}
+
+/// A copy of a file in memory; negative without one. The caller closes it.
+long copy_of(const char* path) noexcept {
+    const long file = system_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0) return file;
+    long copy = system_call(SYS_memfd_create, "libcudart", MFD_CLOEXEC);
+    if (copy >= 0) {
+        constexpr std::size_t most = std::size_t{1} << 30;
+        long moved = 1;
+        while (moved > 0)
+            moved = system_call(SYS_sendfile, copy, file, nullptr, most);
+        if (moved < 0) {
+            system_call(SYS_close, copy);
+            copy = moved;
+        }
+    }
+    system_call(SYS_close, file);
+    return copy;
+}
+
+/// dlopen of the stand-in for an object. It is loaded from a copy of the file: each object has a
+/// runtime with a state of its own, such as the last error.
+void* open_stand_in(void* (*open)(Lmid_t, const char*, int), std::size_t object) noexcept {
+    char path[path_size];
+    std::size_t at = 0;
+    if (!append(path, at, stand_ins) ||
+        !append(path, at, objects[object].major == 12 ? "libcudart.so.12" : "libcudart.so.13"))
+        return nullptr;
+    void* opened = nullptr;
+    if (const long copy = copy_of(path); copy >= 0) {
+        char copied[path_size];
+        at = 0;
+        bool fits = append(copied, at, "/proc/self/fd/");
+        // Another spelling for each: the loader knows loaded files by their paths.
+        for (std::size_t i = 0; i < object; ++i)
+            fits = fits && append(copied, at, "./");
+        if (fits && append_number(copied, at, static_cast<unsigned long>(copy)))
+            opened = open(LM_ID_BASE, copied, RTLD_NOW);
+        system_call(SYS_close, copy);
+    }
+    return opened != nullptr ? opened : open(LM_ID_BASE, path, RTLD_NOW);
+}
+
+/// dlsym in the stand-in for an object. nullptr if the stand-in can't be opened.
+void* symbol_of(std::size_t object, const char* name) noexcept {
     static void* (*find)(void*, const char*);
     static void* (*open)(Lmid_t, const char*, int);
-    static void* handles[2];
-    const unsigned which = major == 12 ? 0 : 1;
     if (!find_function(find, "dlsym") || !find_function(open, "dlmopen")) return nullptr;
-    if (handles[which] == nullptr) {
-        char path[path_size];
-        std::size_t at = 0;
-        if (append(path, at, stand_ins) &&
-            append(path, at, which == 0 ? "libcudart.so.12" : "libcudart.so.13"))
-            handles[which] = open(LM_ID_BASE, path, RTLD_NOW);
+    void* stand_in = __atomic_load_n(&objects[object].stand_in, __ATOMIC_ACQUIRE);
+    if (stand_in == nullptr) {
+        // No lock: another thread may hold the loader's, and wait here. One of two copies is used.
+        void* const opened = open_stand_in(open, object);
+        if (__atomic_compare_exchange_n(&objects[object].stand_in, &stand_in, opened, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            stand_in = opened;
     }
-    return handles[which] != nullptr ? find(handles[which], name) : nullptr;
+    return stand_in != nullptr ? find(stand_in, name) : nullptr;
 }
 
 }  // namespace
@@ -147,11 +214,11 @@ void* symbol_of(unsigned major, const char* name) noexcept {
 /// Where the call of a function goes on: nullptr if the stand-in lacks it.
 extern "C" __attribute__((visibility("hidden"), used)) const void* lode_bind(unsigned index) {
     const Function& function = functions[index];
-    if (const void* found = symbol_of(function.major, function.name)) {
+    if (const void* found = symbol_of(function.object, function.name)) {
         __atomic_store_n(&lode_targets[index], found, __ATOMIC_RELEASE);
         return found;
     }
-    if (void* refuse = symbol_of(function.major, "lode_emulator_refuse"))
+    if (void* refuse = symbol_of(function.object, "lode_emulator_refuse"))
         reinterpret_cast<void (*)(const char*)>(refuse)(function.name);
     return nullptr;
 }
@@ -164,20 +231,31 @@ void watch_library(const link_map& object) noexcept {
         if (equals(name, library_names[i])) libraries[i] = &object;
 }
 
-const void* entry_of(const char* name, unsigned major, const char* folder) noexcept {
+bool add_object(unsigned major, const char* folder) noexcept {
     stand_ins = folder;
-    for (std::size_t i = 0; i < function_count; ++i)
-        if (functions[i].major == major && equals(functions[i].name, name)) return lode_stubs[i];
-    char* const copy = name_room + name_bytes;
-    std::size_t length = 0;
-    for (; name[length] != '\0'; ++length) {
-        if (name_bytes + length + 1 >= sizeof(name_room)) return nullptr;
-        copy[length] = name[length];
+    if (object_count == most_objects) return false;
+    objects[object_count++] = {major, nullptr};
+    return true;
+}
+
+const void* entry_of(const char* name) noexcept {
+    std::size_t which = 0;
+    while (which < name_count && !equals(names[which], name))
+        ++which;
+    if (which == name_count) {
+        char* const copy = name_room + name_bytes;
+        std::size_t length = 0;
+        while (name[length] != '\0')
+            ++length;
+        if (name_count == most_names || name_bytes + length + 1 > sizeof(name_room)) return nullptr;
+        for (std::size_t i = 0; i < length; ++i)
+            copy[i] = name[i];
+        name_bytes += length + 1;
+        names[name_count++] = copy;
     }
-    if (function_count == LODE_STUBS) return nullptr;
-    name_bytes += length + 1;
+    if (object_count == 0 || function_count == LODE_STUBS) return nullptr;
     const std::size_t index = function_count++;
-    functions[index] = {copy, major};
+    functions[index] = {names[which], static_cast<unsigned>(object_count - 1)};
     lode_targets[index] = lode_stubs[index] + first_half;
     return lode_stubs[index];
 }

@@ -13,10 +13,14 @@ constexpr std::uint64_t jump_bytes = 14;
 /// Remembers the libraries that have dlmopen and dlsym.
 void watch_library(const link_map& object) noexcept;
 
-/// The code that goes on in the stand-in of this version for `name`, or nullptr if there is no room
-/// for more functions. The stand-in lies in `folder`. Its name is logged if the stand-in lacks it,
-/// and the call returns cudaErrorNotSupported.
-const void* entry_of(const char* name, unsigned major, const char* folder) noexcept;
+/// Begins with an object that contains a runtime of this version. Its stand-in, which lies in
+/// `folder`, has a state of its own. False if there is no room for more.
+bool add_object(unsigned major, const char* folder) noexcept;
+
+/// The code that goes on in the newest object's stand-in for `name`, or nullptr if there is no room
+/// for more functions. The name is logged if the stand-in lacks it, and the call returns
+/// cudaErrorNotSupported.
+const void* entry_of(const char* name) noexcept;
 
 /// Writes a jump to `target` at `place`, whose memory must be writable.
 void write_jump(unsigned char* place, const void* target) noexcept;

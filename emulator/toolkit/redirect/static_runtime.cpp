@@ -22,7 +22,7 @@ struct StaticRuntime {
 /// Symbols by which an object is told from the many that have nothing of it: what libcudart_static
 /// takes from the C library, and few others do.
 bool may_contain_runtime(const ElfFile& file) noexcept {
-    constexpr const char* names[] = {"nftw", "dlvsym", "dlmopen", "get_nprocs"};
+    constexpr const char* names[] = {"nftw", "dlvsym", "get_nprocs"};
     constexpr unsigned all = (1U << (sizeof(names) / sizeof(*names))) - 1;
     const SymbolTable table = file.symbols(SHT_DYNSYM);
     unsigned found = 0;
@@ -34,16 +34,25 @@ bool may_contain_runtime(const ElfFile& file) noexcept {
     return found == all;
 }
 
-/// Whether it is one of the names that libcudart_static gives its private functions.
-bool is_private_name(const char* name) noexcept {
-    const char* digits = after(name, "libcudart_static_");
-    if (digits == nullptr) return false;
-    std::size_t count = 0;
-    for (; digits[count] != '\0'; ++count) {
-        const char digit = digits[count];
-        if ((digit < '0' || digit > '9') && (digit < 'a' || digit > 'f')) return false;
+/// Whether a text has only characters of `allowed`, and how many.
+bool consists_of(const char* text, const char* allowed, std::size_t& count) noexcept {
+    for (count = 0; text[count] != '\0'; ++count) {
+        const char* one = allowed;
+        while (*one != '\0' && *one != text[count])
+            ++one;
+        if (*one == '\0') return false;
     }
-    return count == 40;
+    return true;
+}
+
+/// Whether it is one of the names that libcudart_static gives its private functions: a digest since
+/// CUDA 12.4, a number before.
+bool is_private_name(const char* name) noexcept {
+    std::size_t count = 0;
+    if (const char* digits = after(name, "libcudart_static_"))
+        return consists_of(digits, "0123456789abcdef", count) && count == 40;
+    const char* number = after(name, "__cudart");
+    return number != nullptr && consists_of(number, "0123456789", count) && count > 0;
 }
 
 bool is_public_name(const char* name) noexcept {
@@ -82,21 +91,24 @@ public:
     bool add(const char* name, std::uint64_t address) noexcept {
         if (address % 16 != 0) return false;  // So that there is room for a jump.
         const unsigned char* code = file_.code(address, jump_bytes);
-        const void* target = entry_of(name, runtime_.version / 1000, folder_);
-        if (code == nullptr || target == nullptr || count_ == most) return false;
+        if (code == nullptr || count_ == most) return false;
         const auto* place = reinterpret_cast<const unsigned char*>(object_.l_addr + address);
         for (std::size_t i = 0; i < jump_bytes; ++i)
             if (place[i] != code[i]) return false;
         for (std::size_t i = 0; i < count_; ++i)
-            if (rows_[i].address == address || rows_[i].target == target) return false;
-        rows_[count_++] = {address, target};
+            if (rows_[i].address == address || equals(rows_[i].name, name)) return false;
+        rows_[count_++] = {address, name};
         return true;
     }
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
-    /// Writes the jumps.
+    /// Writes the jumps, unless there is no room for more of them.
     void write() noexcept {
+        if (!add_object(runtime_.version / 1000, folder_)) return;
+        const void* targets[most];
+        for (std::size_t i = 0; i < count_; ++i)
+            if ((targets[i] = entry_of(rows_[i].name)) == nullptr) return;
         constexpr std::uint64_t page = 4096;
         const std::uint64_t from = (object_.l_addr + runtime_.start) & ~(page - 1);
         const auto bytes =
@@ -107,7 +119,7 @@ public:
             return;
         for (std::size_t i = 0; i < count_; ++i)
             write_jump(reinterpret_cast<unsigned char*>(object_.l_addr + rows_[i].address),
-                       rows_[i].target);
+                       targets[i]);
         system_call(SYS_mprotect, start, bytes & ~std::intptr_t{page - 1}, PROT_READ | PROT_EXEC);
     }
 
@@ -115,7 +127,7 @@ private:
     static constexpr std::size_t most = 768;
     struct Row {
         std::uint64_t address;
-        const void* target;
+        const char* name;
     };
 
     const link_map& object_;
