@@ -22,6 +22,12 @@ def square(x: wp.array(dtype=float), total: wp.array(dtype=float)):
     wp.atomic_add(total, 0, x[i] * x[i])
 
 
+@wp.kernel(module="unique")
+def increment(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
+
+
 @pytest.fixture(scope="module")
 def device():
     wp.init()
@@ -43,6 +49,15 @@ def test_atomics_and_graphs(device):
     for _ in range(3):
         wp.capture_launch(capture.graph)
     assert (counts.numpy() == 750).all()
+
+
+def test_module_loaded_in_a_capture(device):
+    x = wp.zeros(100, dtype=float, device=device)
+    with wp.ScopedCapture(device=device, force_module_load=False) as capture:
+        wp.launch(increment, dim=100, inputs=[x], device=device)
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+    assert (x.numpy() == 2).all()
 
 
 def test_derivative(device):
