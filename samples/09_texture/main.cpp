@@ -62,7 +62,7 @@ int main() try {
     const auto output = unwrap(device.alloc<float>(width * height));
     const auto stream = unwrap(device.create_stream());
     const float sine = 0.5F, cosine = std::sqrt(0.75F);
-    const lode::LaunchShape shape{.grid = {width / 16, height / 16}, .block = {16, 16}};
+    const auto shape = lode::cover({width, height}, {16, 16});
     unwrap(rotate.launch(stream, shape, texture, output, width, height, sine, cosine));
     unwrap(stream.sync());
 

@@ -58,7 +58,7 @@ int main(int argc, char** argv) try {
         lode_embedded::kernels()[0].source(), "blur"));
     const auto output = unwrap(device.alloc<float>(width * height));
     const auto stream = unwrap(device.create_stream());
-    const lode::LaunchShape shape{.grid = {width / 16, height / 16}, .block = {16, 16}};
+    const auto shape = lode::cover({width, height}, {16, 16});
     unwrap(blur.launch(stream, shape, texture, output, width, height));
     unwrap(stream.sync());
     const auto result = unwrap(output.to_vector());

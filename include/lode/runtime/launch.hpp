@@ -61,16 +61,32 @@ struct LaunchShape {
     }
 };
 
+namespace detail {
+/// ceil(elements / threads), at least 1.
+constexpr std::uint32_t blocks_for(std::uint64_t elements, std::uint32_t threads) noexcept {
+    const std::uint64_t blocks =
+        elements == 0 ? 1 : (elements - 1) / (threads == 0 ? 1 : threads) + 1;
+    constexpr std::uint64_t largest = 0xffffffffU;  // The launch refuses it: above the limit.
+    return static_cast<std::uint32_t>(blocks < largest ? blocks : largest);
+}
+}  // namespace detail
+
 /// A one-dimensional shape whose threads cover `elements`: ceil(elements / threads_per_block)
 /// blocks. Zero elements give one block, so kernels must guard their index. Doesn't check the
 /// device's limits; the launch does. (Programming Guide 3.2.2)
 constexpr LaunchShape cover(std::uint64_t elements,
                             std::uint32_t threads_per_block = 256) noexcept {
-    const std::uint64_t threads = threads_per_block == 0 ? 1 : threads_per_block;
-    const std::uint64_t blocks = elements == 0 ? 1 : (elements + threads - 1) / threads;
-    constexpr std::uint64_t largest = 0xffffffffU;  // The launch refuses it: above the limit.
-    return LaunchShape{.grid = {static_cast<std::uint32_t>(blocks < largest ? blocks : largest)},
+    return LaunchShape{.grid = {detail::blocks_for(elements, threads_per_block)},
                        .block = {threads_per_block}};
+}
+
+/// The same in two or three dimensions: `cover({width, height}, {16, 16})`. A dimension without
+/// elements has one block too.
+constexpr LaunchShape cover(const Dim3& elements, const Dim3& block) noexcept {
+    return LaunchShape{
+        .grid = {detail::blocks_for(elements.x, block.x), detail::blocks_for(elements.y, block.y),
+                 detail::blocks_for(elements.z, block.z)},
+        .block = block};
 }
 
 /// The position of one parameter in a kernel's parameter buffer, in bytes.

@@ -5,6 +5,7 @@
 #include <lode/base/api.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
@@ -25,28 +26,27 @@ namespace LODE_NAMESPACE {
 ///     const auto ints = layout.add<int>(256);      // 512; layout.bytes() is 1536
 class SharedLayout {
 public:
-    /// Appends an array of `count` elements, aligned for T; its offset in bytes. A layout that
-    /// exceeds the address space has the largest possible size, which no launch accepts.
+    /// Appends an array of `count` elements, aligned for T; its offset in bytes. A layout of 4 GiB
+    /// or more has the largest possible size, which no launch accepts.
     template <class T>
-    constexpr std::size_t add(std::size_t count) noexcept {
+    constexpr std::uint32_t add(std::size_t count) noexcept {
         static_assert(std::is_trivially_copyable_v<T>,
                       "shared memory holds bytes: T must be trivially copyable");
-        constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
-        const std::size_t padding = (alignof(T) - bytes_ % alignof(T)) % alignof(T);
-        if (padding > most - bytes_ || count > (most - bytes_ - padding) / sizeof(T)) {
+        constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+        const std::uint64_t offset = (bytes_ + alignof(T) - 1) / alignof(T) * alignof(T);
+        if (offset > most || count > (most - offset) / sizeof(T)) {
             bytes_ = most;
-            return bytes_;
+            return most;
         }
-        const std::size_t offset = bytes_ + padding;
-        bytes_ = offset + count * sizeof(T);
-        return offset;
+        bytes_ = static_cast<std::uint32_t>(offset + count * sizeof(T));
+        return static_cast<std::uint32_t>(offset);
     }
 
     /// The size of all arrays with the padding between them.
-    [[nodiscard]] constexpr std::size_t bytes() const noexcept { return bytes_; }
+    [[nodiscard]] constexpr std::uint32_t bytes() const noexcept { return bytes_; }
 
 private:
-    std::size_t bytes_ = 0;
+    std::uint32_t bytes_ = 0;
 };
 
 }  // namespace LODE_NAMESPACE

@@ -38,4 +38,13 @@ TEST_CASE("launch: cover rounds up") {
     CHECK(lode::cover(1024, 256).grid.x == 4);
     CHECK(lode::cover(1025, 256).grid.x == 5);
     CHECK(lode::cover(0, 256).grid.x == 1);
+    CHECK(lode::cover(~std::uint64_t{0}, 256).grid.x == 0xffffffff);
+}
+
+TEST_CASE("launch: cover rounds up in each dimension") {
+    static_assert(lode::cover({100, 33}, {32, 8}).grid == lode::Dim3{4, 5});
+    static_assert(lode::cover({100, 33}, {32, 8}).block == lode::Dim3{32, 8});
+    static_assert(lode::cover({64, 9, 5}, {8, 8, 4}).grid == lode::Dim3{8, 2, 2});
+    static_assert(lode::cover({0, 7}, {16, 16}).grid == lode::Dim3{1, 1});
+    static_assert(lode::cover({7, 7}, {0, 1}).grid == lode::Dim3{7, 7});  // The launch refuses it.
 }

@@ -1,3 +1,4 @@
+#include <lode/runtime/launch.hpp>
 #include <lode/runtime/shared_layout.hpp>
 
 #include <cstdint>
@@ -27,12 +28,20 @@ TEST_CASE("shared layout: padding aligns an array after a smaller type") {
     static_assert(SharedLayout().bytes() == 0);
 }
 
-TEST_CASE("shared layout: a size beyond the address space isn't wrapped") {
-    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+TEST_CASE("shared layout: a size beyond 32 bits isn't wrapped, and a launch takes it as it is") {
+    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
     SharedLayout layout;
     CHECK(layout.add<char>(8) == 0);
-    CHECK(layout.add<double>(most / 8) == most);
-    CHECK(layout.bytes() == most);
+    CHECK(layout.add<double>(std::numeric_limits<std::size_t>::max() / 8) == most);
+    CHECK(LaunchShape{.dynamic_shared_bytes = layout.bytes()}.dynamic_shared_bytes == most);
     CHECK(layout.add<char>(1) == most);
     CHECK(layout.bytes() == most);
+
+    SharedLayout large;
+    CHECK(large.add<char>(most) == 0);
+    CHECK(large.bytes() == most);
+    SharedLayout larger;
+    CHECK(larger.add<char>(1) == 0);
+    CHECK(larger.add<double>(most / 8) == most);
+    CHECK(larger.bytes() == most);
 }
