@@ -135,6 +135,24 @@ constexpr bool check_parameter() {
     return true;
 }
 
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
+/// Says why an argument doesn't convert to the parameter.
+template <class Parameter, class Argument>
+constexpr void refuse_argument() {
+    constexpr bool is_object = std::is_pointer_v<Parameter> && std::is_class_v<Argument>;
+    static_assert(!is_result<Argument>,
+                  "this argument is a Result: pass its value, after a check or by unwrap()");
+    static_assert(!is_object || is_result<Argument>,
+                  "this object isn't device memory: for a pointer parameter pass a DeviceBuffer, "
+                  "such as device.upload(vector) makes, a DeviceSpan or a device pointer");
+    static_assert(is_object || is_result<Argument>,
+                  "this argument doesn't convert to the kernel's parameter");
+}
+
 /// Converts an argument to the parameter's exact type.
 template <class Parameter, class Argument>
 Parameter to_parameter(const Argument& argument) {
@@ -143,9 +161,10 @@ Parameter to_parameter(const Argument& argument) {
             std::is_convertible_v<decltype(argument.data()), Parameter>,
             "the element type of this memory doesn't match the kernel's pointer parameter");
         return argument.data();
+    } else if constexpr (!std::is_convertible_v<Argument, Parameter>) {
+        refuse_argument<Parameter, Argument>();
+        __builtin_unreachable();
     } else {
-        static_assert(std::is_convertible_v<Argument, Parameter>,
-                      "this argument doesn't convert to the kernel's parameter");
         static_assert(
             !(std::is_floating_point_v<Argument> && std::is_integral_v<Parameter>),
             "a floating-point argument would be truncated to an integer: convert it explicitly");
