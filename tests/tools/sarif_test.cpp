@@ -41,7 +41,10 @@ void check_structure(const Json& sarif) {
         std::set<std::string> ids;
         for (const Json& rule : driver.at("rules")) {
             CHECK(ids.insert(rule.at("id").get<std::string>()).second);
-            CHECK(rule.at("shortDescription").at("text").is_string());
+            const std::string brief = rule.at("shortDescription").at("text");
+            const std::string full = rule.at("fullDescription").at("text");
+            CHECK(full.starts_with(brief + " "));
+            CHECK(rule.at("help").at("text").get<std::string>().ends_with("."));
         }
         const std::string base = run.at("originalUriBaseIds").at("SRCROOT").at("uri");
         CHECK(base.starts_with("file:///"));

@@ -16,33 +16,63 @@ constexpr std::string_view schema =
 constexpr std::string_view root_name = "SRCROOT";
 
 struct Rule {
-    std::string_view id, meaning;
+    std::string_view id, meaning, effect, cure;
 };
 
 /// The kinds of findings, as in the journal's member `check`. The last is for all others.
 constexpr std::array<Rule, 15> rules = {{
     {"race",
      "Two threads access the same memory, at least one of them writes, and nothing orders "
-     "the accesses."},
-    {"benign-race", "Several threads store the same value without an order."},
-    {"unwritten", "A kernel uses memory that nothing has written."},
-    {"member-masks", "Lanes of one warp operation have different member masks."},
-    {"absent-lane", "A warp operation waits for, or reads from, a lane that doesn't take part."},
-    {"divergent-barrier", "Lanes of a warp wait at different barriers."},
-    {"barrier-count", "A barrier is used with a wrong count of threads."},
-    {"mbarrier", "An mbarrier is used wrongly."},
+     "the accesses.",
+     "The result depends on which thread comes first, so it may differ between runs and GPUs.",
+     "Put a __syncthreads() between the two accesses, or use atomics. Between blocks, use atomics "
+     "or two launches."},
+    {"benign-race", "Several threads store the same value without an order.",
+     "Any order leaves the same value, so it is a note and no error.",
+     "Leave it, or store with a relaxed atomic. Once the values differ, it is a race."},
+    {"unwritten", "A kernel uses memory that nothing has written.",
+     "The value is what the memory held before, which differs between runs.",
+     "Copy to the memory or fill it before the launch, or let the kernel write it first."},
+    {"member-masks", "Lanes of one warp operation have different member masks.",
+     "The result of the operation is undefined.",
+     "Compute one mask before the lanes part, for example by __ballot_sync, and pass it in each."},
+    {"absent-lane", "A warp operation waits for, or reads from, a lane that doesn't take part.",
+     "The value that it reads is undefined, or the warp waits forever.",
+     "Pass a mask of lanes that all reach the operation, and read from these alone."},
+    {"divergent-barrier", "Lanes of a warp wait at different barriers.",
+     "On a GPU the block hangs, or threads go on before the others have arrived.",
+     "Move the __syncthreads() to where all threads of the block reach it."},
+    {"barrier-count", "A barrier is used with a wrong count of threads.",
+     "The barrier opens too early or never.",
+     "Pass the number of threads that arrive, a multiple of 32, and the same at each use."},
+    {"mbarrier", "An mbarrier is used wrongly.",
+     "It is used before or while it is initialised, or has more arrivals than it expects.",
+     "Let one thread initialise it before a __syncthreads(), and count the arrivals of a phase."},
     {"proxy-fence",
      "An asynchronous operation reads shared memory that threads have written without a "
-     "fence.proxy.async."},
-    {"wgmma-wait", "Registers of a warpgroup's product are used before a wgmma.wait_group."},
+     "fence.proxy.async.",
+     "The operation may read what the memory held before.",
+     "Call fence.proxy.async after the writes, and then a barrier."},
+    {"wgmma-wait", "Registers of a warpgroup's product are used before a wgmma.wait_group.",
+     "The product runs on after its instruction, so the registers may have other values.",
+     "Wait with wgmma.wait_group before the registers are read or written."},
     {"wgmma-fence",
-     "A warpgroup's product uses registers without a wgmma.fence after their writes."},
+     "A warpgroup's product uses registers without a wgmma.fence after their writes.",
+     "The product may read what the registers held before.",
+     "Put a wgmma.fence between the writes and the product."},
     {"unordered",
      "Two operations touch the same memory, and neither streams, events nor a graph's "
-     "edges order them."},
-    {"timeout", "A kernel has run too long."},
-    {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault."},
-    {"finding", "The software device has found an error."},
+     "edges order them.",
+     "The result depends on which operation comes first.",
+     "Record an event after the first, and let the second's stream wait for it."},
+    {"timeout", "A kernel has run too long.",
+     "A loop may not end, or the problem is too large for the software device.",
+     "The message says where the lanes stand. LODE_EMULATOR_TIMEOUT sets the time."},
+    {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault.",
+     "On a GPU the context is unusable afterwards, or other memory is damaged.",
+     "Compare the index and the size at the line of the finding."},
+    {"finding", "The software device has found an error.", "The message has the details.",
+     "The message says what to change."},
 }};
 
 std::size_t rule_of(std::string_view id) {
@@ -136,7 +166,10 @@ Json sarif_of(const EmulationReport& report, std::string_view version,
     Json driver = {{"name", "lode"}, {"version", version}, {"rules", Json::array()}};
     for (const Rule& rule : rules) {
         driver["rules"].push_back(
-            {{"id", rule.id}, {"shortDescription", {{"text", rule.meaning}}}});
+            {{"id", rule.id},
+             {"shortDescription", {{"text", rule.meaning}}},
+             {"fullDescription", {{"text", fmt::format("{} {}", rule.meaning, rule.effect)}}},
+             {"help", {{"text", fmt::format("{} {}", rule.effect, rule.cure)}}}});
     }
     Json results = Json::array();
     for (const auto* const events : {&report.findings, &report.benign}) {
