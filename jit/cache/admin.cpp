@@ -7,7 +7,10 @@
 #include "jit/store/entry_format.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -89,17 +92,39 @@ Result<std::vector<RecordProperties>> inspect(DiskTier& tier) {
     return all;
 }
 
+RecordKey request_of_entry(std::string_view entry_key_text) {
+    const auto last_field = entry_key_text.rfind("\nheaders.sha256 ");
+    return {RecordKind::manifest, sha256(entry_key_text.substr(0, last_field + 1))};
+}
+
 Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix) {
-    LODE_TRY_ASSIGN(auto all, inspect(tier));
-    std::erase_if(all, [&](const RecordProperties& properties) {
-        return properties.key.kind != RecordKind::entry ||
-               !properties.key.digest.to_hex().starts_with(key_prefix);
-    });
-    if (all.size() == 1) return std::move(all.front());
+    LODE_TRY_ASSIGN(const auto all, inspect(tier));
+    const RecordProperties* found = nullptr;
+    std::set<std::string> keys;
+    const auto search = [&](const auto& key_of) {
+        for (const auto& properties : all) {
+            if (properties.key.kind != RecordKind::entry) continue;
+            std::string key = key_of(properties);
+            if (!key.starts_with(key_prefix)) continue;
+            if (found == nullptr) found = &properties;
+            keys.insert(std::move(key));
+        }
+    };
+    search([](const auto& properties) { return properties.key.digest.to_hex(); });
+    if (found == nullptr) {
+        search([](const auto& properties) {
+            return properties.key_text.empty()
+                       ? std::string()
+                       : request_of_entry(properties.key_text).digest.to_hex();
+        });
+    }
+    if (keys.size() == 1) return *found;
     return fail(Errc::not_found,
-                all.empty() ? fmt::format("No entry's key begins with '{}'.", key_prefix)
-                            : fmt::format("{} entries' keys begin with '{}'; give more digits.",
-                                          all.size(), key_prefix));
+                keys.empty() ? fmt::format("No entry has a key, or answers a request with a key, "
+                                           "that begins with '{}'.",
+                                           key_prefix)
+                             : fmt::format("{} keys begin with '{}'; give more digits.",
+                                           keys.size(), key_prefix));
 }
 
 }  // namespace LODE_NAMESPACE::cache

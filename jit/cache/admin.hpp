@@ -36,8 +36,12 @@ struct RecordProperties {
 /// Every record, entries first, the most recently used first within a kind. Errors: file_failed.
 [[nodiscard]] Result<std::vector<RecordProperties>> inspect(DiskTier& tier);
 
-/// The only entry whose key begins with these hexadecimal digits. Errors: not_found, also when
-/// several match; file_failed.
+/// The key of the request that an entry answers, which messages name.
+RecordKey request_of_entry(std::string_view entry_key_text);
+
+/// The only entry whose key begins with these hexadecimal digits; else the one used last of those
+/// that answer the only request whose key does. Errors: not_found, also when several keys match;
+/// file_failed.
 [[nodiscard]] Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix);
 
 /// Verifies a record: its checksums, its content, its name; not who has signed it. Writes what it

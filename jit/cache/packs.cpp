@@ -24,12 +24,6 @@ struct PackCandidate {
     bool is_chosen = false;
 };
 
-/// The key of the request whose key text an entry's key text continues.
-RecordKey request_of_entry(std::string_view entry_key_text) {
-    const auto last_field = entry_key_text.rfind("\nheaders.sha256 ");
-    return {RecordKind::manifest, sha256(entry_key_text.substr(0, last_field + 1))};
-}
-
 enum class Usable : std::uint8_t { yes, damaged, untrusted };
 
 Usable judge(const Trust& trust, const RecordKey& key, std::span<const std::byte> bytes,

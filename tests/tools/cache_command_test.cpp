@@ -58,6 +58,21 @@ TEST_CASE("lode cache: the second compilation is a hit, and the commands say so"
     CHECK(show.exit_code == 0);
     CHECK(show.says("source.sha256"));
     CHECK(project.run({"cache", "show", "zz"}).exit_code == 1);
+
+    // The key of a refusal, on a machine without the entry, finds it on the one that has it.
+    const auto refused = lode::test::lode(
+        {"compile", project.file(), "--arch", "sm_90", "-o", project.folder() / "none.cubin"},
+        {{"LODE_DRIVER", no_driver.at("LODE_DRIVER")},
+         {"LODE_CACHE", "on"},
+         {"LODE_CACHE_DIR", (project.folder() / "other").string()},
+         {"LODE_JIT", "forbid"}});
+    CHECK(refused.exit_code == 1);
+    const auto at = refused.err.find("; key ");
+    REQUIRE_MESSAGE(at != std::string::npos, refused.err);
+    const std::string request = refused.err.substr(at + 6, 64);
+    CHECK(request != key);
+    CHECK(project.run({"cache", "show", request}).out == project.run({"cache", "show", key}).out);
+    CHECK(project.run({"cache", "show", request.substr(0, 10)}).exit_code == 0);
 }
 
 TEST_CASE("lode cache: why names the fields that differ from the nearest entry") {

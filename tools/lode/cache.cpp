@@ -378,7 +378,8 @@ Command declare_cache(CLI::App& app) {
     verb("stats", "Number and size of the records; the traffic with the remote cache", stats);
     verb("list", "Every entry, the most recently used first", list);
     verb("show", "One entry: its properties, key and headers", show)
-        ->add_option("KEY", values->key, "The first digits of its key")
+        ->add_option("KEY", values->key,
+                     "The first digits of its key, or of the key that a message names")
         ->required()
         ->type_name("");
     auto* check =
