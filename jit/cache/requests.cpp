@@ -2,7 +2,8 @@
 
 #include "base/process_end.hpp"
 
-#include <filesystem>
+#include <lode/base/environment.hpp>
+
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept {
             return "queued";
         case CompileEvent::Kind::started:
             return "started";
+        case CompileEvent::Kind::refused:
+            return "refused";
         case CompileEvent::Kind::phase:
             return "phase";
         case CompileEvent::Kind::hit:
@@ -71,17 +74,11 @@ namespace cache {
 
 namespace {
 
-/// Where answers are looked for besides memory, and what of that is missing.
-std::string searched_places(const CacheOptions& options) {
+/// Where answers are looked for besides memory, and what of that isn't used.
+std::string searched_places(Storage& storage) {
+    const CacheOptions& options = storage.options();
     if (options.mode == CacheMode::off) return "nothing on disk, because the cache is off";
-    std::vector<std::string> places;
-    if (!options.folder.empty()) places.push_back("the folder " + options.folder.string());
-    for (const auto& pack : options.packs) {
-        std::error_code problem;
-        places.push_back(
-            fmt::format("the pack {}{}", pack.string(),
-                        std::filesystem::exists(pack, problem) ? "" : " (there is no such file)"));
-    }
+    std::vector<std::string> places = storage.tiers().places();
     if (options.remote.is_set()) places.emplace_back("the remote cache");
     return places.empty() ? "nothing on disk" : fmt::format("{}", fmt::join(places, ", "));
 }
@@ -134,11 +131,16 @@ Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
         return {};
     }
     ++storage_.counters.refused;
-    return fail(
+    const bool is_variable = environment("LODE_JIT") == "forbid";
+    Error refusal{
         Errc::not_found,
-        fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Searched: "
-                    "{}. Fill one of them beforehand with the same compiler.",
-                    what, searched_places(storage_.options())));
+        fmt::format("{}, and compiling at run time is forbidden ({}). Searched: {}. Fill one of "
+                    "them beforehand with the same compiler.",
+                    what, is_variable ? "LODE_JIT=forbid" : "by CacheOptions::policy in the code",
+                    searched_places(storage_))};
+    tell(context,
+         {.kind = CompileEvent::Kind::refused, .key = key.value_or(Digest()), .error = &refusal});
+    return tl::unexpected(std::move(refusal));
 }
 
 std::optional<Error> Requests::gives_up(const RequestContext& context) const {

@@ -3,9 +3,28 @@
 #include "base/try.hpp"
 #include "jit/store/pack_tier.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 namespace LODE_NAMESPACE::cache {
+namespace {
+
+/// "the pack /app.pack (not used: it is damaged)"
+std::string place_text(std::string_view kind, const std::filesystem::path& path, const Error* why) {
+    std::error_code unknown;
+    const auto absolute = std::filesystem::absolute(path, unknown);
+    std::string text = fmt::format("the {} {}", kind, (unknown ? path : absolute).string());
+    if (why == nullptr) return text;
+    if (why->code == Errc::not_found) return text + " (it doesn't exist)";
+    std::string_view reason = why->message;
+    reason = reason.substr(0, reason.find('\n'));
+    if (reason.ends_with('.')) reason.remove_suffix(1);
+    return text + fmt::format(" (not used: {})", reason);
+}
+
+}  // namespace
 
 void TierStack::add(std::unique_ptr<Tier> tier) {
     auto slot = std::make_unique<Slot>();
@@ -27,6 +46,7 @@ void TierStack::open(const CacheOptions& options, const os::FileOperations& oper
             // That there is no folder doesn't say why none can be made.
             if (unchanged || unchanged.error().code != Errc::not_found) disk = std::move(unchanged);
         }
+        places_.push_back(place_text("folder", options.folder, disk ? nullptr : &disk.error()));
         if (disk) {
             disk_ = disk->get();
             add(*std::move(disk));
@@ -36,6 +56,7 @@ void TierStack::open(const CacheOptions& options, const os::FileOperations& oper
     }
     for (const auto& file : options.packs) {
         auto pack = PackTier::open(file);
+        places_.push_back(place_text("pack", file, pack ? nullptr : &pack.error()));
         if (pack) {
             add(*std::move(pack));
         } else {

@@ -106,6 +106,10 @@ public:
     /// Removes a record from all tiers.
     void remove(const RecordKey& key);
 
+    /// The places that the options name, and why one isn't used: "the folder /cache", "the pack
+    /// /app.pack (not used: …)".
+    [[nodiscard]] const std::vector<std::string>& places() const noexcept { return places_; }
+
     /// The disk tier; nullptr when there is none.
     [[nodiscard]] DiskTier* disk() const noexcept { return disk_; }
 
@@ -125,6 +129,7 @@ private:
     const Log log_;
     AtomicCounters& counters_;
     std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<std::string> places_;
     DiskTier* disk_ = nullptr;
     Trust trust_;
     std::mutex logged_mutex_;

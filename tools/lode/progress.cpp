@@ -30,6 +30,7 @@ std::string_view describe(CompilePhase phase) {
 void ProgressState::note(const CompileEvent& event, Clock::time_point now) {
     switch (event.kind) {
         case CompileEvent::Kind::queued:
+        case CompileEvent::Kind::refused:
             break;
         case CompileEvent::Kind::started:
             running_[event.request] = {

@@ -70,11 +70,12 @@ std::string_view to_string(CompilePhase phase) noexcept;
 
 /// One step of one request. Views: they are valid during the call.
 struct CompileEvent {
-    /// The step. A request has at most one `queued` and one `started`, any number of phases, and
-    /// exactly one of the last three.
+    /// The step. A request has at most one `queued` and one `started` or `refused`, any number of
+    /// phases, and exactly one of the last three.
     enum class Kind : std::uint8_t {
         queued,   ///< An asynchronous request was made.
         started,  ///< The cache has no answer; its compilation begins.
+        refused,  ///< The cache has no answer, and JitPolicy::forbid refuses; `failed` follows.
         phase,    ///< The compilation enters a phase.
         hit,      ///< The cache had the answer.
         done,     ///< It was compiled, by this request or by another that asked for the same.
@@ -89,7 +90,7 @@ struct CompileEvent {
     CompilePhase phase = CompilePhase::compiling;  ///< For Kind::phase.
     double milliseconds = 0;                       ///< Since the request was made.
     const CompileReport* report = nullptr;         ///< For Kind::hit and Kind::done.
-    const Error* error = nullptr;                  ///< For Kind::failed.
+    const Error* error = nullptr;                  ///< For Kind::refused and Kind::failed.
 };
 
 /// The enumerator's own spelling, such as "queued".

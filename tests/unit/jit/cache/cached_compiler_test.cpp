@@ -1,4 +1,5 @@
 #include "jit/store/disk_tier.hpp"
+#include "tests/support/variable.hpp"
 #include "tests/unit/jit/cache/fake_compiler.hpp"
 
 #include <algorithm>
@@ -275,21 +276,38 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     options.folder = scratch / "cache";
     options.log = Log([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
     options.policy = JitPolicy::forbid;
-    options.packs = {scratch / "missing.pack"};
+    scratch.write("other.pack", "not a pack");
+    options.packs = {scratch / "missing.pack", scratch / "other.pack"};
+    std::vector<std::string> events;
+    options.events = [&](const CompileEvent& event) {
+        events.push_back(fmt::format("{} {}", to_string(event.kind), event.key.to_hex()));
+        CHECK((event.error == nullptr || event.error->code == Errc::not_found));
+    };
     const FakeProcess strict(options);
     const auto refused = strict.cached->compile(saxpy, *Arch::parse("sm_90"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::not_found);
     CHECK(refused.error().message.find("saxpy.cu") != std::string::npos);
-    CHECK(refused.error().message.find("LODE_JIT=forbid") != std::string::npos);
-    CHECK(refused.error().message.find("missing.pack (there is no such file)") !=
+    CHECK(refused.error().message.find("(by CacheOptions::policy in the code)") !=
           std::string::npos);
+    CHECK(refused.error().message.find(fmt::format(
+              "Searched: the folder {0}/cache, the pack {0}/missing.pack (it doesn't exist), the "
+              "pack {0}/other.pack (not used: '{0}/other.pack' isn't a pack",
+              scratch.path().string())) != std::string::npos);
     const auto explained = strict.cached->explain(saxpy, *Arch::parse("sm_90"));
     REQUIRE(explained);
     CHECK(refused.error().message.find("key " + explained->key.to_hex()) != std::string::npos);
     CHECK(strict.fake->compilations == 0);
+    CHECK(events == std::vector<std::string>{"refused " + explained->key.to_hex(),
+                                             "failed " + Digest().to_hex()});
+    {
+        const test::Variable forbidden("LODE_JIT", "forbid");
+        const auto again = strict.cached->compile(saxpy, *Arch::parse("sm_90"));
+        CHECK(again.error().message.find("(LODE_JIT=forbid)") != std::string::npos);
+    }
 
     options.policy = JitPolicy::warn;
+    options.events = nullptr;
     options.packs.clear();
     lines.clear();
     CHECK(FakeProcess(options).tier(saxpy, {}, "sm_90") == "");
