@@ -116,15 +116,9 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
         }
         attempts.push_back(to_line(attempt));
     }
-    const std::string cure =
-        here.chosen.empty()
-            ? "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel nvidia-cuda-nvrtc, or set "
-              "LODE_NVRTC to the library"
-            : fmt::format("Only {} is searched: correct it, or unset it to search the usual places",
-                          here.chosen_by);
     return fail(Errc::compiler_missing,
-                fmt::format("No usable NVRTC library can be found. {}. Places tried:\n  {}", cure,
-                            listed(attempts, search_form)));
+                fmt::format("No usable NVRTC library can be found. {} Places tried:\n  {}",
+                            nvrtc_cure(here), listed(attempts, search_form)));
 }
 
 void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,

@@ -205,6 +205,23 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
     return std::move(places).take();
 }
 
+std::string nvrtc_cure(const NvrtcSearchEnvironment& here) {
+    if (!here.chosen.empty()) {
+        return fmt::format(
+            "Only {} is searched: correct it, or unset it to search the usual places.",
+            here.chosen_by);
+    }
+    std::string cure =
+        "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel nvidia-cuda-nvrtc, or set LODE_NVRTC to "
+        "the library.";
+    if (here.site_packages.empty() && !here.virtual_env && !here.conda_prefix) {
+        cure +=
+            " No Python environment is searched, because neither VIRTUAL_ENV nor CONDA_PREFIX is "
+            "set: activate the one that has the wheel.";
+    }
+    return cure;
+}
+
 namespace {
 
 /// Include folders in search order, existing or not.

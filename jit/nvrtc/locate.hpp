@@ -33,6 +33,9 @@ struct NvrtcSearchEnvironment {
 /// /usr/local/cuda-13* and python3.*); no library is opened.
 std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 
+/// What to do where none of them is there, in full sentences.
+std::string nvrtc_cure(const NvrtcSearchEnvironment& here);
+
 /// Where NVIDIA's Python wheels put a library: beside lode's own wheel, in VIRTUAL_ENV and in
 /// CONDA_PREFIX, for CUDA 13, then for CUDA 12, whose wheels have a folder each: `cuda_12`.
 std::vector<LibraryPlace> wheel_folders(const NvrtcSearchEnvironment& here,

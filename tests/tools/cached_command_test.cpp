@@ -104,10 +104,8 @@ TEST_CASE("cached: without a cache, a worker or a known option NVRTC itself comp
     const auto wanted = bench.outside(CachedBench::compile(nvrtc_for_cached(), "-arch=sm_90"));
     const std::vector<std::pair<std::string, std::string>> problems = {
         {"LODE_CACHE", "off"},
-        {"LODE_CACHE", "nonsense"},
         {"LODE_WORKERS", "off"},
         {"LODE_WORKER", "/nonexistent/lode-worker"},
-        {"LODE_CACHE_MAX_BYTES", "many"},
         {"NVRTC_APPEND_FLAGS", "-DADDED"}};
     for (const auto& problem : problems) {
         CAPTURE(problem.first);
@@ -158,6 +156,7 @@ TEST_CASE("cached: a folder gives NVRTC from the cache without the command") {
                           " LODE_CACHE_DIR=" + (bench.folder.path() / "cache").string() + " " +
                           CachedBench::compile(name, "-arch=sm_90");
         CHECK(bench.outside(line) == wanted);
+        CHECK(bench.outside("env LODE_CACHE_MAX_BYTES=many " + line) == wanted);
     }
     const auto text = lode::read_text(journal);
     REQUIRE_MESSAGE(text, text.error().message);
@@ -200,4 +199,16 @@ TEST_CASE("cached: the program's exit code, and what is wrong with the command l
     CHECK(missing.err.find("can't be started") != missing.err.npos);
     CHECK(run({"cached"}).exit_code == 2);
     CHECK(run({"cached", "--drop-in", "folder", "--", "sh"}).exit_code == 2);
+    const auto nowhere = run({"cached", "--drop-in", ""});
+    CHECK(nowhere.exit_code == 2);
+    CHECK(nowhere.complains("--drop-in is empty; it needs a value (DIR)."));
+    const auto folder = (bench.folder.path() / "unmade").string();
+    for (const auto& words : {std::vector<std::string>{"cached", "--", "true"},
+                              std::vector<std::string>{"cached", "--drop-in", folder}}) {
+        const auto wrong =
+            lode::test::lode(words, bench.variables({{"LODE_CACHE_MAX_BYTES", "1GBB"}}));
+        CHECK(wrong.exit_code == 2);
+        CHECK(wrong.complains("LODE_CACHE_MAX_BYTES is '1GBB'; it must be a number of bytes"));
+    }
+    CHECK_FALSE(fs::exists(folder));
 }

@@ -13,6 +13,7 @@
 #include "tools/lode/private_folder.hpp"
 
 #include <lode/base/environment.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 
@@ -65,6 +66,7 @@ ChildEnvironment cached_environment(const std::filesystem::path& folder) {
 }
 
 Result<Answer> run_cached(const CachedCommand& values) {
+    LODE_TRY(CacheOptions::from_environment());
     const HeldSignals signals;
     LODE_TRY_ASSIGN(const auto library_folder, find_cached_folder());
     LODE_TRY_ASSIGN(const auto folder, PrivateFolder::create("lode-cached"));
@@ -122,6 +124,7 @@ std::vector<DropIn> drop_ins(const CompilerInfo& compiler) {
 
 /// Makes a folder with the stand-ins for the NVRTC and the nvJitLink that lode finds.
 Result<Answer> make_drop_in(const std::filesystem::path& folder) {
+    LODE_TRY(CacheOptions::from_environment());
     LODE_TRY_ASSIGN(const auto library_folder, find_cached_folder());
     LODE_TRY_ASSIGN(const auto compiler, Compiler().info());
     if (const int why = make_folders(folder); why != 0)

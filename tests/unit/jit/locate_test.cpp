@@ -204,3 +204,17 @@ TEST_CASE("locate: without headers anywhere there are no folders") {
     CHECK(lode::toolkit_include_folders(tree.root() / "lone/libnvrtc.so.13", tree.environment())
               .empty());
 }
+
+TEST_CASE(
+    "locate: the cure names what chose a wrong place, or the environments that aren't active") {
+    lode::NvrtcSearchEnvironment here;
+    const std::string inactive = "neither VIRTUAL_ENV nor CONDA_PREFIX is set";
+    CHECK(lode::nvrtc_cure(here).find(inactive) != std::string::npos);
+    here.virtual_env = "/env";
+    CHECK(lode::nvrtc_cure(here).find(inactive) == std::string::npos);
+    CHECK(lode::nvrtc_cure(here).ends_with("set LODE_NVRTC to the library."));
+    here.chosen = "/wrong";
+    here.chosen_by = "LODE_NVRTC";
+    CHECK(lode::nvrtc_cure(here) ==
+          "Only LODE_NVRTC is searched: correct it, or unset it to search the usual places.");
+}
