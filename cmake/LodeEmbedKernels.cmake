@@ -35,6 +35,7 @@ function(lode_embed_kernels target)
         endif()
     endforeach()
     set(inputs ${files})
+    set_property(TARGET ${target} PROPERTY LODE_EMBEDDED_${embed_NAME} ${files})  # For lode_warm.
     foreach(request IN LISTS embed_PRECOMPILE)
         _lode_precompile("${request}" "${folder}" "${inputs}" cubin)
         list(APPEND files "${cubin}")

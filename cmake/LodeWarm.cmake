@@ -3,27 +3,30 @@ include_guard(GLOBAL)
 
 set(_LODE_WARM_FOLDER "${CMAKE_CURRENT_LIST_DIR}")
 
-# lode_warm(target SOURCES a.cu b.cu … ARCHITECTURES sm_90 sm_120a … [OPTIONS -Iinclude -DN=4 …]
-#           [KERNELS saxpy "scale<float>" …] [PACK app.pack])
+# lode_warm(target [SOURCES a.cu b.cu …] [EMBEDDED kernels …] ARCHITECTURES sm_90 sm_120a …
+#           [OPTIONS -Iinclude -DN=4 …] [KERNELS saxpy "scale<float>" …] [PACK app.pack])
 #
 # Writes a manifest of these sources, and adds the target `<target>_warm`, which compiles what is
 # missing with `lode warm`: into the user's cache, or with PACK into one pack for each architecture,
 # app.sm_90.pack and so on. The packs are the property LODE_PACKS of the target, for install(FILES).
 #
-# The program finds the code if it loads the same files with the same options. KERNELS are the names
-# that it loads; they matter for templates, whose instances are compiled only if they are named. For
-# sources that the program holds as text, record its requests with LODE_RECORD instead.
+# The program finds the code if it loads the same sources with the same options. SOURCES are files
+# that it loads. EMBEDDED are names that lode_embed_kernels has given in `target` before: their .cu
+# files, each with their .cuh files as CompileOptions::headers; an -I ties these to the working
+# folder. KERNELS are the names that it loads; they matter for templates, whose instances are compiled
+# only if they are named. For what it holds in another way, and rows with definitions, record its
+# requests with LODE_RECORD instead.
 #
 # LODE_COMMAND is the `lode` to run.
 function(lode_warm target)
-    cmake_parse_arguments(warm "" "PACK" "SOURCES;ARCHITECTURES;OPTIONS;KERNELS" ${ARGN})
+    cmake_parse_arguments(warm "" "PACK" "SOURCES;EMBEDDED;ARCHITECTURES;OPTIONS;KERNELS" ${ARGN})
     if(warm_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "lode_warm(${target}) doesn't know ${warm_UNPARSED_ARGUMENTS}: use "
-                            "SOURCES, ARCHITECTURES, OPTIONS, KERNELS and PACK.")
+                            "SOURCES, EMBEDDED, ARCHITECTURES, OPTIONS, KERNELS and PACK.")
     endif()
-    if(NOT warm_SOURCES OR NOT warm_ARCHITECTURES)
-        message(FATAL_ERROR "lode_warm(${target}): SOURCES and ARCHITECTURES must list at least one "
-                            "item each.")
+    if(NOT (warm_SOURCES OR warm_EMBEDDED) OR NOT warm_ARCHITECTURES)
+        message(FATAL_ERROR "lode_warm(${target}): SOURCES or EMBEDDED, and ARCHITECTURES, must list "
+                            "at least one item.")
     endif()
     if(TARGET lode_command)
         set(command $<TARGET_FILE:lode_command>)
@@ -40,15 +43,29 @@ function(lode_warm target)
     _lode_json_list(archs ${warm_ARCHITECTURES})
     _lode_json_list(flags ${warm_OPTIONS})
     _lode_json_list(kernels ${warm_KERNELS})
+    set(rest ", \"arch\": ${archs}, \"flags\": ${flags}, \"kernels\": ${kernels}}")
     set(requests "")
-    set(separator "")
     foreach(source IN LISTS warm_SOURCES)
         get_filename_component(source "${source}" ABSOLUTE)
         _lode_json_text(file "${source}")
-        string(APPEND requests "${separator}  {\"file\": ${file}, \"arch\": ${archs}, "
-                               "\"flags\": ${flags}, \"kernels\": ${kernels}}")
-        set(separator ",\n")
+        string(APPEND requests ",\n  {\"file\": ${file}${rest}")
     endforeach()
+    foreach(name IN LISTS warm_EMBEDDED)
+        get_target_property(files ${target} LODE_EMBEDDED_${name})
+        if(NOT files)
+            message(FATAL_ERROR "lode_warm(${target}): EMBEDDED names ${name}, but there is no "
+                                "lode_embed_kernels(${target} NAME ${name} …) before it.")
+        endif()
+        set(headers ${files})
+        list(FILTER headers INCLUDE REGEX "\\.cuh$")
+        _lode_json_list(headers ${headers})
+        list(FILTER files INCLUDE REGEX "\\.cu$")
+        foreach(source IN LISTS files)
+            _lode_json_text(file "${source}")
+            string(APPEND requests ",\n  {\"file\": ${file}, \"embedded\": ${headers}${rest}")
+        endforeach()
+    endforeach()
+    string(SUBSTRING "${requests}" 2 -1 requests)
     _lode_json_text(folder "${CMAKE_CURRENT_SOURCE_DIR}")
     set(manifest "${CMAKE_CURRENT_BINARY_DIR}/${target}_warm.json")
     file(GENERATE OUTPUT "${manifest}"

@@ -90,6 +90,24 @@ TEST_CASE("lode cache: why names the fields that differ from the nearest entry")
     CHECK(miss["differences"][1]["field"] == "flag");
 }
 
+TEST_CASE("lode cache: why asks for a file's code as a program embeds it") {
+    const CachedProject project;
+    const auto manifest = put(project.folder() / "app.json",
+                              R"({"manifest": 1, "requests": [{"file": "saxpy.cu", "embedded": [],
+                                  "arch": "sm_90"}]})")
+                              .string();
+    REQUIRE(project.run({"warm", manifest}).exit_code == 0);
+    const std::vector<std::string> why = {"cache", "why", project.file(), "--arch", "sm_90"};
+    const auto as_file = project.run(why);
+    CHECK_MESSAGE(as_file.says("The nearest entry is of code in memory: --embedded asks for "),
+                  as_file.out);
+    auto embedded = why;
+    embedded.emplace_back("--embedded");
+    CHECK(project.run(embedded).says(" is a hit (disk): entry "));
+    CHECK(project.compile().exit_code == 0);
+    CHECK(project.run(why).says(" is a hit (disk)"));
+}
+
 TEST_CASE("lode cache: verify finds a damaged record, repairs it on request") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);

@@ -5,6 +5,7 @@
 #include "tests/support/scratch.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -76,6 +77,27 @@ std::vector<CompileOptions> options_for_every_member() {
 }
 
 }  // namespace
+
+TEST_CASE("warm manifest: an embedded file is code in memory, with its headers") {
+    const auto scratch = lode::test::make_scratch();
+    std::filesystem::create_directory(scratch.path() / "kernels");
+    lode::test::put(scratch.path() / "kernels" / "k.cu", "#include \"k.cuh\"\n");
+    lode::test::put(scratch.path() / "kernels" / "k.cuh", "// k\n");
+    const auto file = lode::test::put(
+        scratch.path() / "app.json",
+        R"({"manifest": 1, "requests": [{"file": "kernels/k.cu", "embedded": ["kernels/k.cuh"],
+            "flags": ["-DA"]}]})");
+    const auto requests = require(read_manifest(file));
+    REQUIRE(requests.size() == 1);
+    CHECK(requests[0].source == Source::text("#include \"k.cuh\"\n", "k.cu"));
+    CHECK(requests[0].options.headers == std::vector<lode::Header>{{"k.cuh", "// k\n"}});
+    CHECK(requests[0].options.definitions.size() == 1);
+
+    std::filesystem::remove(scratch.path() / "kernels" / "k.cuh");
+    CHECK(require_error(read_manifest(file)).code == Errc::not_found);
+    CHECK(refusal(R"({"manifest": 1, "requests": [{"text": "", "embedded": []}]})") ==
+          "app.json: /requests/0 has both 'text' and 'embedded'; only one of them is possible.");
+}
 
 TEST_CASE("warm manifest: what is recorded is read back, whichever option it has") {
     const std::vector<std::string> names = {"scale<float>", "&table"};

@@ -12,6 +12,7 @@
 
 #include <lode/jit/cache.hpp>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -229,9 +230,14 @@ Result<Answer> why(const CacheCommand& command) {
     options.mode = CacheMode::read_only;
     LODE_TRY_ASSIGN(const auto arch, command.target());
     const CachedCompiler compiler({}, options);
+    Source source = Source::file(command.source);
+    if (command.embedded) {
+        LODE_TRY_ASSIGN(std::string code, source.read());
+        source = Source::text(std::move(code),
+                              std::filesystem::path(command.source).filename().string());
+    }
     LODE_TRY_ASSIGN(const auto explanation,
-                    compiler.explain(Source::file(command.source), arch, command.options,
-                                     command.name_expressions));
+                    compiler.explain(source, arch, command.options, command.name_expressions));
     Answer answer;
     Json differences = Json::array();
     if (!explanation.tier.empty()) {
@@ -249,6 +255,13 @@ Result<Answer> why(const CacheCommand& command) {
                                    {"nearest", difference.nearest}});
         }
         if (!explanation.differences.empty()) answer.text += table.to_string();
+        if (std::ranges::count(explanation.differences, "source.kind",
+                               &CacheExplanation::Difference::field) > 0) {
+            answer.text += command.embedded
+                               ? "The nearest entry is of a file: leave out --embedded for it.\n"
+                               : "The nearest entry is of code in memory: --embedded asks for what "
+                                 "lode_embed_kernels puts into a program.\n";
+        }
     }
     answer.fields = {
         {"hit", !explanation.tier.empty()},       {"tier", explanation.tier},
@@ -407,6 +420,8 @@ Command declare_cache(CLI::App& app) {
     ask->add_option("--arch", values->arch,
                     "The target, e.g. sm_90a. Default: native, the visible device's")
         ->type_name("ARCH");
+    ask->add_flag("--embedded", values->embedded,
+                  "The program holds the file's code, as lode_embed_kernels embeds it");
     ask->add_option("--name", values->name_expressions, "A name expression of the compilation")
         ->allow_extra_args(false)
         ->type_name("EXPR");

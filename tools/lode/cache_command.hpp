@@ -28,6 +28,7 @@ struct CacheCommand {
     std::vector<std::string> trusted;
     std::string source;
     std::string arch;
+    bool embedded = false;
     std::optional<std::uint64_t> max_bytes;
     bool repair = false;
     bool check_trust = false;

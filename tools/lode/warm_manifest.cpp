@@ -218,6 +218,12 @@ Status check_version(const Node& node) {
     return node.wrong(fmt::format("this lode reads version {}", manifest_version));
 }
 
+/// A file as lode_embed_kernels puts it into a program.
+Result<Header> embedded(const std::filesystem::path& file) {
+    LODE_TRY_ASSIGN(std::string text, read_text(file));
+    return Header{file.filename().string(), std::move(text)};
+}
+
 /// Reads one request; in a recording each has the version.
 Result<ManifestRequest> read_request(const Node& node, const std::filesystem::path& folder) {
     ManifestRequest request;
@@ -227,12 +233,14 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
     std::string name = "source.cu";
     std::string own_folder;
     std::vector<std::string> flags;
+    std::vector<std::string> embedded_headers;
     const auto into = [](auto& member) { return [&](const Node& it) { return take(it, member); }; };
     const Node::Key keys[] = {
         {"manifest", check_version},
         {"file", into(file)},
         {"text", into(text)},
         {"name", into(name)},
+        {"embedded", into(embedded_headers)},
         {"family", into(request.family)},
         {"rows", into(request.rows)},
         {"folder", into(own_folder)},
@@ -274,12 +282,22 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
     }
     for (const auto& [first, second] :
          {std::pair("file", "text"), std::pair("file", "family"), std::pair("text", "family"),
-          std::pair("file", "name"), std::pair("family", "name"), std::pair("options", "flags"),
+          std::pair("file", "name"), std::pair("family", "name"), std::pair("text", "embedded"),
+          std::pair("family", "embedded"), std::pair("options", "flags"),
           std::pair("names", "kernels"), std::pair("family", "names"),
           std::pair("family", "kernels"), std::pair("file", "rows"), std::pair("text", "rows")}) {
         LODE_TRY(either(first, second));
     }
+    request.folder = (folder / own_folder).lexically_normal();
     if (node.has("file")) request.source = Source::file(file);
+    if (node.has("embedded")) {
+        LODE_TRY_ASSIGN(Header source, embedded(request.folder / file));
+        request.source = Source::text(std::move(source.text), std::move(source.name));
+        for (const auto& header : embedded_headers) {
+            LODE_TRY_ASSIGN(request.options.headers.emplace_back(),
+                            embedded(request.folder / header));
+        }
+    }
     if (node.has("text")) request.source = Source::text(std::move(text), name);
     if (request.source && request.source->language() == Source::Language::ptx) {
         return fail(Errc::invalid_argument,
@@ -287,7 +305,6 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
                                 node.where(), file));
     }
     if (request.archs.empty()) request.archs.emplace_back();
-    request.folder = (folder / own_folder).lexically_normal();
     return request;
 }
 

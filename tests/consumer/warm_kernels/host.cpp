@@ -3,27 +3,36 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <string>
-#include <vector>
+#include <utility>
+
+#include <lode_embedded/embedded.hpp>
 
 int main() {
     lode::CacheOptions cache;
     cache.policy = lode::JitPolicy::forbid;
-    const std::string packs = PACKS;
-    const auto middle = packs.find(':');
-    cache.packs = {packs.substr(0, middle), packs.substr(middle + 1)};
+    std::istringstream packs(PACKS);
+    for (std::string pack; std::getline(packs, pack, ':');)
+        cache.packs.emplace_back(pack);
     const lode::CachedCompiler compiler({}, cache);
 
     const std::filesystem::path folder = KERNELS;
     lode::CompileOptions options;
     options.definitions = {{"COUNT", "4"}, {"TEXT", "\"a b\\\\c\""}};
+    lode::CompileOptions of_embedded = options;
+    const auto& header = lode_embedded::embedded()[1];
+    of_embedded.headers = {{std::string(header.name), std::string(header.content)}};
     options.include_folders = {folder};
-    for (const char* source : {"total.cu", "scale.cu"}) {
+    const std::pair<lode::Source, lode::CompileOptions> sources[] = {
+        {lode::Source::file(folder / "total.cu"), options},
+        {lode::Source::file(folder / "scale.cu"), options},
+        {lode_embedded::embedded()[0].source(), of_embedded}};
+    for (const auto& [source, used] : sources) {
         for (const char* arch : {"sm_80", "sm_90a"}) {
             for (const char* kernel : {"total", "scale<float>"}) {
                 const auto names = lode::name_expressions_for(kernel);
-                const auto image = compiler.compile(lode::Source::file(folder / source),
-                                                    *lode::Arch::parse(arch), options, names);
+                const auto image = compiler.compile(source, *lode::Arch::parse(arch), used, names);
                 if (!image) {
                     std::printf("%s\n", image.error().describe().c_str());
                     return 1;
