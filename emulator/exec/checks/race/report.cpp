@@ -52,14 +52,15 @@ bool is_same_line(const RaceAccess& a, const EarlierPlace& place) {
 
 /// What orders two accesses.
 std::string_view cure_for(const RaceAccess& a, Stamp before, bool strong, bool same_line) {
-    if (strong) return "widen the scope of both accesses, e.g. to .gpu or .sys";
+    if (strong) return "cure: widen the scope of both accesses, e.g. to .gpu or .sys";
     if ((before & stamp_async) != 0)
-        return "wait for the copy, e.g. with __pipeline_wait_prior or a barrier's wait";
-    if (a.shared && stamp_block(before) == stamp_products) return "wait with wgmma.wait_group";
+        return "cure: wait for the copy, e.g. with __pipeline_wait_prior or a barrier's wait";
+    if (a.shared && stamp_block(before) == stamp_products)
+        return "cure: wait with wgmma.wait_group";
     if (block_of(a, before) != a.order.block)
-        return "use atomics, or do the two accesses in two launches";
-    if (same_line) return "use atomics, or give each thread its own element";
-    return "put a __syncthreads() between the two, or use atomics";
+        return "cure: use atomics, or do the two accesses in two launches";
+    if (same_line) return "cure: use atomics, or give each thread its own element";
+    return "cure: put a __syncthreads() between the two, or use atomics";
 }
 
 /// Tells apart what one op races with: the variable or allocation, and the earlier op.
@@ -100,11 +101,12 @@ void report_race(const RaceAccess& a, u32 lane, u64 address, const EarlierAccess
     const std::string_view verb = a.writes() ? "writes" : "reads";
     report_finding(
         a.c, a.op, lane, kind,
-        fmt::format("{} {} in a {} with the {}{}\nrace: it {} what {} has {}{}, {}\n{}\ncure: {}",
-                    verb, spot.thing, benign ? "benign race of equal values" : "race",
+        fmt::format("{} {} in a {} with the {}{}\nrace: it {} what {} has {}{}, {}\n{}\n{}", verb,
+                    spot.thing, benign ? "benign race of equal values" : "race",
                     wrote ? "write" : "read", place.brief, verb, thread_text(a, before),
                     wrote ? "written" : "read", place.text, order, spot.facts,
-                    cure_for(a, before, both_strong, is_same_line(a, place))),
+                    benign ? "benign: both store the same value, so their order doesn't matter"
+                           : cure_for(a, before, both_strong, is_same_line(a, place))),
         {place.stack, spot.thing}, cause);
 }
 

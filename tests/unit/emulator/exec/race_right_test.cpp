@@ -449,8 +449,11 @@ K {
     CHECK(outcome.fault == Fault::none);
     CHECK(outcome.findings == 0);
     REQUIRE(rig.findings.size() == 2);
-    for (const std::string& text : rig.findings)
+    for (const std::string& text : rig.findings) {
         CHECK(text.find(" in a benign race of equal values ") != std::string::npos);
+        CHECK(text.find("benign: both store the same value") != std::string::npos);
+        CHECK(text.find("cure:") == std::string::npos);
+    }
 }
 
 }  // namespace lode::emulator::exec
