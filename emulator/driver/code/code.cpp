@@ -111,9 +111,10 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
     if (ptx == nullptr) {
         return refuse_image(
             CUDA_ERROR_NO_BINARY_FOR_GPU,
-            fmt::format("The fat binary has no PTX that runs on {}, but {}. Show such a device "
-                        "(--devices), or build it with -gencode arch=compute_80,code=compute_80.",
-                        Arch(cc).to_string(), texts.targets()),
+            fmt::format("{} is a fat binary with PTX for {}, which doesn't run on {}. Show such a "
+                        "device (--devices), or build it with -gencode "
+                        "arch=compute_80,code=compute_80.",
+                        texts.place(), texts.targets(), Arch(cc).to_string()),
             logs, journal::Kind::unusable);
     }
     LoadOutcome outcome = load_ptx(context, *ptx, library != nullptr ? library->lines() : nullptr);

@@ -103,6 +103,7 @@ private:
 
 /// The destinations of the JIT's logs, from a load's options.
 struct JitLogs {
+    std::string_view file = {};  ///< The image's file, for messages; empty if it is in memory.
     char* error = nullptr;
     std::size_t error_room = 0;
     void** error_size = nullptr;  ///< Option slot that receives the bytes written.
@@ -143,18 +144,20 @@ class PtxTexts {
 public:
     PtxTexts() = default;
     explicit PtxTexts(std::string text);
-    /// At least one; each is for its architecture and newer ones.
-    explicit PtxTexts(std::vector<lode::Image> images);
+    /// Those of a fat binary, which messages call `place`. At least one; each is for its
+    /// architecture and newer ones.
+    PtxTexts(std::vector<lode::Image> images, std::string place);
 
     /// The text for a device: the newest that runs on it. nullptr if there is none; a single text
     /// that isn't from a fat binary is for every device.
     [[nodiscard]] const std::string* for_device(ComputeCapability cc) const noexcept;
     /// What the texts of a fat binary are for: "compute_90, compute_120".
     [[nodiscard]] std::string targets() const;
+    [[nodiscard]] const std::string& place() const noexcept { return place_; }
 
 private:
     std::vector<lode::Image> texts_;
-    bool is_choice_ = false;  ///< From a fat binary.
+    std::string place_;  ///< Empty unless they are of a fat binary.
 };
 
 /// Copies a caller's image if it is PTX or a fat binary with PTX. Otherwise returns

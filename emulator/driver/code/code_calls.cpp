@@ -30,12 +30,12 @@ CUresult enter_module(const char* symbol, CUmodule handle, Body&& body) noexcept
 
 CUresult load_library(CUlibrary* out, const void* image, unsigned count,
                       const CUjit_option* options, void** values, unsigned library_option_count,
-                      const CUlibraryOption* library_options) {
+                      const CUlibraryOption* library_options, std::string_view file = {}) {
     if (out == nullptr || (library_option_count > 0 && library_options == nullptr))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < library_option_count; ++i)
         if (library_options[i] >= CU_LIBRARY_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
-    JitLogs logs;
+    JitLogs logs{.file = file};
     if (const CUresult state = read_jit_options(count, options, values, logs);
         state != CUDA_SUCCESS)
         return state;
@@ -48,9 +48,9 @@ CUresult load_library(CUlibrary* out, const void* image, unsigned count,
 }
 
 CUresult load_into(Context& context, CUmodule* out, const void* image, unsigned count,
-                   const CUjit_option* options, void** values) {
+                   const CUjit_option* options, void** values, std::string_view file = {}) {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    JitLogs logs;
+    JitLogs logs{.file = file};
     if (const CUresult state = read_jit_options(count, options, values, logs);
         state != CUDA_SUCCESS)
         return state;
@@ -113,7 +113,7 @@ LODE_ENTRY cuLibraryLoadFromFile(CUlibrary* library, const char* fileName, CUjit
         std::string image;
         if (const CUresult state = read_file(fileName, image); state != CUDA_SUCCESS) return state;
         return load_library(library, image.c_str(), numJitOptions, jitOptions, jitOptionsValues,
-                            numLibraryOptions, libraryOptions);
+                            numLibraryOptions, libraryOptions, fileName);
     });
 }
 
@@ -180,7 +180,7 @@ LODE_ENTRY cuModuleLoad(CUmodule* module, const char* fname) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
         std::string image;
         if (const CUresult state = read_file(fname, image); state != CUDA_SUCCESS) return state;
-        return load_into(context, module, image.c_str(), 0, nullptr, nullptr);
+        return load_into(context, module, image.c_str(), 0, nullptr, nullptr, fname);
     });
 }
 

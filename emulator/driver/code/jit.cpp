@@ -105,10 +105,11 @@ PtxTexts::PtxTexts(std::string text) {
     texts_.emplace_back().ptx = std::move(text);
 }
 
-PtxTexts::PtxTexts(std::vector<lode::Image> images) : texts_(std::move(images)), is_choice_(true) {}
+PtxTexts::PtxTexts(std::vector<lode::Image> images, std::string place)
+    : texts_(std::move(images)), place_(std::move(place)) {}
 
 const std::string* PtxTexts::for_device(ComputeCapability cc) const noexcept {
-    const lode::Image* const best = is_choice_ ? newest_ptx_for(texts_, cc) : texts_.data();
+    const lode::Image* const best = place_.empty() ? texts_.data() : newest_ptx_for(texts_, cc);
     return best == nullptr ? nullptr : &best->ptx;
 }
 
@@ -197,6 +198,7 @@ constexpr std::uint32_t linked_version = 2;
 /// A program of several parts (nvcc -rdc=true) has machine code alone where it is linked. As the
 /// driver does for other architectures, this links the PTX of the parts, for each device.
 CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLogs& logs) {
+    std::string place = machine_code::place_of(*parts, logs);
     std::vector<std::vector<lode::Image>> inputs;
     for (; os::may_access(parts, sizeof(*parts), false) && *parts != nullptr; ++parts) {
         if (const CUresult state = ptx_of_fat_binary(*parts, inputs.emplace_back(), logs);
@@ -225,14 +227,15 @@ CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLog
         image.ptx = link.result();
         image.arch = *std::ranges::max_element(targets, {}, [](Arch arch) { return arch.cc(); });
     }
-    texts = PtxTexts(linked.empty() ? inputs.front() : std::move(linked));
+    texts = PtxTexts(linked.empty() ? inputs.front() : std::move(linked), std::move(place));
     return CUDA_SUCCESS;
 }
 
 CUresult choice_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
     std::vector<lode::Image> images;
     const CUresult state = ptx_of_fat_binary(bytes, images, logs);
-    if (state == CUDA_SUCCESS) texts = PtxTexts(std::move(images));
+    if (state == CUDA_SUCCESS)
+        texts = PtxTexts(std::move(images), machine_code::place_of(bytes, logs));
     return state;
 }
 

@@ -30,13 +30,14 @@ Missing& missing() {
     return instance;
 }
 
-std::string message(const void* image, std::string_view what) {
-    const std::string path = os::path_at(image).string();
-    const std::string place = path.empty()               ? "The image"
-                              : os::is_in_program(image) ? "The program's image"
-                                                         : "The image in " + path;
+std::string path_of(const void* image, const JitLogs& logs) {
+    return logs.file.empty() ? os::path_at(image).string() : std::string(logs.file);
+}
+
+std::string message(const void* image, std::string_view what, const JitLogs& logs) {
+    const std::string path = path_of(image, logs);
     return fmt::format(
-        "{} is {}; the software device runs PTX. {}", place, what,
+        "{} is {}; the software device runs PTX. {}", place_of(image, logs), what,
         is_packaged(path)
             ? "This Python package can't run here, unless it is built anew with PTX."
             : "Build it with PTX: nvcc -gencode arch=compute_80,code=compute_80, or lode "
@@ -49,9 +50,16 @@ bool is_packaged(const std::string& path) noexcept {
     return path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos;
 }
 
+std::string place_of(const void* image, const JitLogs& logs) {
+    const std::string path = path_of(image, logs);
+    if (path.empty()) return "The image";
+    const bool is_own = logs.file.empty() && os::is_in_program(image);
+    return is_own ? "The program's image" : "The image in " + path;
+}
+
 CUresult refuse(const void* image, std::string_view what, std::vector<std::string> kernels,
                 const JitLogs& logs) {
-    const std::string why = message(image, what);
+    const std::string why = message(image, what, logs);
     {
         const std::lock_guard lock(missing().mutex);
         auto& all = missing().images[why];

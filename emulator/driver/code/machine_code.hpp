@@ -10,6 +10,9 @@
 
 namespace lode::emulator::driver::machine_code {
 
+/// What messages call an image: "The image in /lib/libapp.so", "The image in k.fatbin".
+std::string place_of(const void* image, const JitLogs& logs);
+
 /// Refuses an image, which is `what`: the message says how to build one that runs. A program may
 /// have its kernels as PTX too: unless it loads that, they are missing at the end of the process.
 CUresult refuse(const void* image, std::string_view what, std::vector<std::string> kernels,

@@ -137,11 +137,10 @@ TEST_CASE("emulator fat binary: one without PTX for the device is refused, with 
             "The image is a fat binary with machine code and no PTX; the software device runs PTX. "
             "Build it with PTX: nvcc -gencode arch=compute_80,code=compute_80, or lode compile "
             "--ptx.") == CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK(
-        refused(fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))}),
-                "The fat binary has no PTX that runs on sm_80, but compute_90. Show such a device "
-                "(--devices), or build it with -gencode arch=compute_80,code=compute_80.") ==
-        CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK(refused(fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))}),
+                  "The image is a fat binary with PTX for compute_90, which doesn't run on sm_80. "
+                  "Show such a device (--devices), or build it with -gencode "
+                  "arch=compute_80,code=compute_80.") == CUDA_ERROR_NO_BINARY_FOR_GPU);
     CHECK(refused(fat_binary({"rubbish!"}),
                   "'the image' isn't a fat binary: its part 1 extends beyond its end.") ==
           CUDA_ERROR_INVALID_IMAGE);
@@ -182,5 +181,25 @@ TEST_CASE("emulator fat binary: one without PTX for the device fails lode emulat
     CHECK(lines.find(unusable) != lines.npos);
     CHECK(lines.rfind(unusable) != lines.find(unusable));
     CHECK(lines.find("(dynamic parallelism) aren't supported") != lines.npos);
+
+    // A file is named, with PTX for another device and without any.
+    const std::string named = file + ".fatbin";
+    const auto refuses = [&](const std::string& bytes, const std::string& what) {
+        std::ofstream(named, std::ios::binary) << bytes;
+        CHECK(CU(cuModuleLoad, 2000)(&module, named.c_str()) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+        CUlibrary library = nullptr;
+        CHECK(CU(cuLibraryLoadFromFile, 12000)(&library, named.c_str(), nullptr, nullptr, 0,
+                                               nullptr, nullptr,
+                                               0) == CUDA_ERROR_NO_BINARY_FOR_GPU);
+        std::ifstream again(file);
+        std::size_t count = 0;
+        for (std::string line; std::getline(again, line);)
+            count += line.find("The image in " + named + " is " + what) != line.npos ? 1 : 0;
+        CHECK(count == 2);
+    };
+    refuses(image, "a fat binary with PTX for compute_90, which doesn't run on sm_80.");
+    refuses(fat_binary({fat_part(fat_cubin, 80, "\177ELF")}),
+            "a fat binary with machine code and no PTX");
     std::remove(file.c_str());
+    std::remove(named.c_str());
 }
