@@ -25,7 +25,8 @@ enum class Action : u8 {
     max_unsigned,
     move,
     select,
-    shuffle,  ///< With constant source lanes.
+    shuffle,
+    shuffle_fixed,  ///< With constant source lanes.
     predicate_and,
     predicate_or,
     predicate_xor,
@@ -41,6 +42,7 @@ enum class Action : u8 {
     real_subtract,
     real_multiply,
     real_divide,
+    real_round,  ///< To a whole number.
     real_fma,
     compare,
     compare_and_branch,

@@ -18,10 +18,11 @@ constexpr char type_letter = std::is_floating_point_v<T> ? 'f'
 
 /// The conversion between two types of integers.
 template <class D, class S>
-constexpr Action widened = type_letter<D> == type_letter<S> && sizeof(D) > sizeof(S) &&
-                                   (sizeof(D) < 8 || sizeof(S) == 4)
-                               ? Action::convert
-                               : Action::call;
+constexpr Action converted = (type_letter<D> == type_letter<S> && sizeof(D) > sizeof(S) &&
+                              (sizeof(D) < 8 || sizeof(S) == 4)) ||
+                                     (sizeof(D) == 4 && sizeof(S) == 8)
+                                 ? Action::convert
+                                 : Action::call;
 
 /// A row of setp, with the action for those that the compiled tier knows and that for the others.
 template <class T>

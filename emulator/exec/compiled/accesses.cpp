@@ -44,9 +44,12 @@ void Tracer::emit_call(const Step& step) {
     jne(exit.label, T_NEAR);
 }
 
-/// Makes rax the host address of lane 0; `bytes` from there on are inside the bounds and aligned.
-void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
+/// Makes rax the lowest host address of all lanes, after a test that all of them are aligned and
+/// inside the bounds. `shape`: that of the addresses, of which each term is aligned.
+void Tracer::emit_address(const Step& step, const Scalar& index, const Shape& shape) {
     const Op& op = *step.op;
+    const u32 bytes = static_cast<u32>(shape.highest() - shape.lowest()) + step.kind.bytes;
+    const u64 offset = op.imm + static_cast<u64>(i64{shape.lowest()});
     Xbyak::Label& exit = exit_at(step);
     if (step.kind.form == AddressForm::index) {
         emit_widened(index, op.flags.as<AccessFlags>().signed_index, exit);
@@ -62,8 +65,8 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
     } else {
         load_number(eax, index);
     }
-    if (op.imm != 0) {
-        mov(rcx, op.imm);
+    if (offset != 0) {
+        mov(rcx, offset);
         add(rax, rcx);
     }
     const u32 alignment = step.kind.bytes - 1;
@@ -126,7 +129,7 @@ void Tracer::emit_load(const Step& step, bool run) {
         } else {
             mov(rax, qword[rax]);
         }
-        define_scalar(to, 0, bytes == 8);
+        define_scalar(to, {}, bytes == 8);
         return;
     }
     if (!run) bytes == 1 ? vpbroadcastb(ymm0, byte[rax]) : vpbroadcastw(ymm0, word[rax]);
@@ -135,6 +138,69 @@ void Tracer::emit_load(const Step& step, bool run) {
         vmovdqa(memory_of(to, 32 * piece), ymm0);
     }
     forget(to);
+}
+
+void Tracer::emit_shaped_load(const Step& step, const Shape& shape) {
+    const Slot to = step.op->r[0];
+    const auto [one, two, four, eight, sixteen] = shape.terms;
+    const bool is_run = one == 4 && two == 8;
+    const bool is_uniform = one == 0 && two == 0;
+    std::optional<Xbyak::Ymm> made[4];
+    for (u32 q = 0; q < 4; ++q) {
+        const int at = shape.at(8 * q) - shape.lowest();
+        const Xbyak::Ymm into = fresh();
+        const Xbyak::Xmm half(into.getIdx());
+        if ((q & 1) != 0 && eight == 0) {
+            vmovdqa(into, *made[q - 1]);
+        } else if ((q & 2) != 0 && sixteen == 0) {
+            vmovdqa(into, *made[q - 2]);
+        } else if (is_uniform && four == 0) {
+            vpbroadcastd(into, dword[rax + at]);
+        } else if (is_uniform) {
+            vpbroadcastd(half, dword[rax + at]);
+            vpbroadcastd(xmm0, dword[rax + at + four]);
+            vinserti128(into, into, xmm0, 1);
+        } else if (is_run && four == 16) {
+            vmovdqu(into, yword[rax + at]);
+        } else if (is_run) {
+            vmovdqu(half, xword[rax + at]);
+            vinserti128(into, into, xword[rax + at + four], 1);
+        } else {
+            vmovdqa(ymm0, offsets(shape, q));
+            vpcmpeqd(ymm1, ymm1, ymm1);
+            vpgatherdd(into, ptr[rax + ymm0 - shape.lowest()], ymm1);
+        }
+        define_quarter(to, q, into);
+        made[q] = into;
+    }
+    finish_row(to);
+}
+
+/// The last of the lanes that have the same address is the one that counts.
+void Tracer::emit_shaped_store(const Step& step, const Shape& shape) {
+    const auto [one, two, four, eight, sixteen] = shape.terms;
+    const bool is_run = one == 4 && two == 8;
+    for (u32 q = 0; q < 4; ++q) {
+        const int at = shape.at(8 * q) - shape.lowest();
+        const Xbyak::Ymm from = quarter(step.op->r[0], q);
+        if (is_run && four == 16) {
+            vmovdqu(yword[rax + at], from);
+        } else {
+            for (u32 half = 0; half < 2; ++half) {
+                const Xbyak::Xmm lower = half == 0 ? Xbyak::Xmm(from.getIdx()) : xmm0;
+                if (half != 0) vextracti128(xmm0, from, 1);
+                if (is_run) {
+                    vmovdqu(xword[rax + at + static_cast<int>(half) * four], lower);
+                    continue;
+                }
+                for (u32 i = 0; i < 4; ++i) {
+                    const int place = shape.at(8 * q + 4 * half + i) - shape.lowest();
+                    vpextrd(dword[rax + place], lower, static_cast<u8>(i));
+                }
+            }
+        }
+        release();
+    }
 }
 
 /// Stores a row from rax on.
@@ -188,13 +254,21 @@ void Tracer::emit_access(const Step& step) {
     const auto index = scalar(op.r[1], step.kind.form == AddressForm::wide);
     if (!index) return emit_call(step);
     const u32 bytes = step.kind.bytes;
-    const u32 scale = step.kind.form == AddressForm::index ? op.r[index_scale_operand] : 1;
-    const bool run = index->stride != 0 && u64{index->stride} * scale == bytes;
-    if (!run && (!loads || index->stride != 0)) return emit_call(step);
+    const auto shape =
+        index->shape.times(step.kind.form == AddressForm::index ? op.r[index_scale_operand] : 1);
+    if (!shape) return emit_call(step);
+    const bool run = *shape == Shape::linear(static_cast<i32>(bytes));
+    const bool is_shaped = !run && !(loads && shape->is_uniform());
+    if (is_shaped) {
+        const bool is_aligned =
+            std::ranges::all_of(shape->terms, [](i32 term) { return term % 4 == 0; });
+        if (bytes != 4 || !is_aligned || warp.watch || op.order.is_strong()) return emit_call(step);
+    }
     if (warp.watch && op.order.is_strong()) return emit_call(step);
     // The race check compares the values in rows.
     if (!loads && (bytes == 8 || warp.watch)) settle(op.r[0]);
-    emit_address(step, *index, run ? bytes * lanes : bytes);
+    emit_address(step, *index, *shape);
+    if (is_shaped) return loads ? emit_shaped_load(step, *shape) : emit_shaped_store(step, *shape);
     if (run && loops_ && !step.kind.shared && !is_full()) emit_prefetch(bytes * lanes);
     if (warp.watch) emit_note(step, run);
     if (loads) {

@@ -66,9 +66,7 @@ void Tracer::emit_atomic(const Step& step) {
             at = quarter(op.r[1], q);
         } else {
             // As narrow_addresses() does: the upper halves don't count. Every area has whole rows.
-            vmovdqa(ymm0, memory_of(op.r[1], 64 * q));
-            vshufps(ymm0, ymm0, memory_of(op.r[1], 64 * q + 32), 0x88);
-            vpermq(ymm0, ymm0, 0xd8);
+            load_low_halves(ymm0, op.r[1], q);
         }
         if (imm != 0) {
             vpaddd(ymm0, at, offset);
@@ -90,7 +88,7 @@ void Tracer::emit_atomic(const Step& step) {
     jnz(exit, T_NEAR);
     if (warp.watch) emit_note_sums(step, exit);
     const auto value = scalar(op.r[2]);
-    const bool uniform = value && value->stride == 0;
+    const bool uniform = value && value->shape.is_uniform();
     if (uniform) {
         load_number(edx, *value);
     } else {

@@ -14,7 +14,7 @@ void Tracer::emit_lanes(const Xbyak::Ymm& to, const Scalar& value, u32 q) {
     load_number(edx, value);
     vmovd(Xbyak::Xmm(to.getIdx()), edx);
     vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
-    if (value.stride != 0) vpaddd(to, to, iota(value.stride, q));
+    if (!value.shape.is_uniform()) vpaddd(to, to, offsets(value.shape, q));
 }
 
 /// Makes eax the mask if both sides are numbers; usually all lanes agree. Changes no register that
@@ -33,8 +33,7 @@ bool Tracer::emit_number_comparison(const Step& step) {
     const bool inverted = compare == Compare::ge_u || compare == Compare::gt_u ||
                           compare == Compare::ge_s || compare == Compare::gt_s ||
                           compare == Compare::ne;
-    constexpr u32 most = 1u << 20;
-    if (a->stride == b->stride && (equality || a->stride == 0)) {
+    if (a->shape == b->shape && (equality || a->shape.is_uniform())) {
         load_number(eax, *a);
         load_number(ecx, *b);
         cmp(eax, ecx);
@@ -50,13 +49,13 @@ bool Tracer::emit_number_comparison(const Step& step) {
         if (inverted) not_(eax);
         return true;
     }
-    if (equality && a->stride == 0) std::swap(a, b);
-    if (b->stride != 0 || a->stride > most) return false;
+    if (equality && a->shape.is_uniform()) std::swap(a, b);
+    if (!b->shape.is_uniform() || a->shape.lowest() < 0) return false;
     Xbyak::Label all, none, mixed, done;
     load_number(eax, *a);
     load_number(edx, *b);
     mov(ecx, eax);
-    add(ecx, 31 * a->stride);
+    add(ecx, a->shape.highest());
     const bool as_signed = is_signed || equality;
     as_signed ? jo(mixed) : jc(mixed);
     if (equality) {
@@ -191,9 +190,9 @@ void Tracer::emit_branch(const Step& step) {
 Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     Taken& taken = taken_.emplace_back();
     taken.step = &step;
+    taken.flushing = is_flushing();
     taken.conditional = conditional;
-    const bool loop = step.op->target == region_.first;
-    taken.pending = loop ? pending() : pending_at(step.op->target);
+    taken.pending = pending_at(step.op->target);
     taken.partly = &exit_at(step);
     for (const Assumed& one : assumed_)
         taken.assumed.push_back(scalar(one.slot, one.wide));
@@ -223,6 +222,7 @@ void Tracer::emit_taken(Taken& taken) {
         Exit exit;
         exit.target = target;
         exit.instructions = instructions_with(step);
+        exit.flushing = taken.flushing;
         exit.pending = taken.pending;
         emit_exit(exit);
         return;
@@ -232,33 +232,39 @@ void Tracer::emit_taken(Taken& taken) {
     bool same = true;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
         const auto& now = taken.assumed[k];
-        same =
-            same && now && now->place == Scalar::Place::stack && now->stride == assumed_[k].stride;
+        same = same && now && now->place == Scalar::Place::stack && now->shape == assumed_[k].shape;
     }
     const auto is_assumed = [&](Slot slot) {
         return std::ranges::any_of(assumed_, [&](const Assumed& one) { return one.slot == slot; });
     };
     for (const Pending& one : taken.pending)
         if (!same || !is_assumed(one.slot)) store_row(one);
+    assume_flushing(taken.flushing);
+    set_flushing(same && flushes_);
     if (!same) {
         jmp(guards_, T_NEAR);
         return;
     }
-    // Two steps, because a value may be another's former one.
     struct Move {
-        u32 between, to;
+        u32 from, to;
         bool wide;
     };
     std::vector<Move> moves;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
         const auto from = static_cast<u32>(taken.assumed[k]->at);
-        if (from == assumed_[k].at) continue;
-        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 8;
-        move_number(from, between, assumed_[k].wide);
-        moves.push_back({between, assumed_[k].at, assumed_[k].wide});
+        if (from != assumed_[k].at) moves.push_back({from, assumed_[k].at, assumed_[k].wide});
+    }
+    // Two steps if a value is another's former one.
+    const bool crosses = std::ranges::any_of(moves, [&](const Move& one) {
+        return std::ranges::any_of(assumed_, [&](const Assumed& to) { return one.from == to.at; });
+    });
+    for (u32 k = 0; crosses && k < moves.size(); ++k) {
+        const u32 between = scratch_begin + k * 8;
+        move_number(moves[k].from, between, moves[k].wide);
+        moves[k].from = between;
     }
     for (const Move& one : moves)
-        move_number(one.between, one.to, one.wide);
+        move_number(one.from, one.to, one.wide);
     jmp(loop_, T_NEAR);
 }
 

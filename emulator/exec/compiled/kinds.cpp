@@ -1,9 +1,12 @@
 #include "emulator/exec/compiled/kinds.hpp"
 
 #include "emulator/isa/atomic.hpp"
+#include "emulator/isa/real.hpp"
 #include "emulator/isa/table.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace lode::emulator::exec {
 
@@ -11,6 +14,18 @@ namespace {
 
 /// By Comparison: the quiet predicate of vcmpps.
 constexpr u8 real_predicates[] = {0, 12, 17, 18, 30, 29, 8, 4, 25, 26, 22, 21, 7, 3};
+
+/// By Round.
+constexpr u8 rounding_modes[] = {0, 3, 1, 2};
+constexpr std::string_view rounds_by_flags = "cvt.int.ex.f32.f32";
+
+/// The mode in a key such as cvt.rmi.f32.f32.
+u8 rounding_of(std::string_view key) {
+    constexpr std::string_view letters = "nzmp";
+    constexpr std::size_t at = std::string_view("cvt.r").size();
+    const std::size_t found = letters.find(key[at]);
+    return found == letters.npos ? 0 : rounding_modes[found];
+}
 
 Compare compare_of(const OpRow& row) {
     if (row.type == 'f') return Compare::real;
@@ -20,7 +35,35 @@ Compare compare_of(const OpRow& row) {
     return static_cast<Compare>(number + (is_order && row.type == 's' ? orders : 0));
 }
 
+/// The same operation without .ftz, if that is all that keeps the compiler from it: processors
+/// flush what PTX wants flushed.
+const OpRow* unflushed(const OpRow& row) {
+    constexpr std::string_view word = ".ftz";
+    std::string key(row.keys);
+    const std::size_t at = key.find(word);
+    if (at == key.npos) return nullptr;
+    const OpRow* const plain = find_op(key.erase(at, word.size()));
+    if (plain == nullptr) return nullptr;
+    switch (plain->action) {
+        case Action::real_add:
+        case Action::real_subtract:
+        case Action::real_multiply:
+        case Action::real_fma:
+            return plain;
+        case Action::compare:
+        case Action::compare_and_branch:
+            return plain->type == 'f' ? plain : nullptr;
+        default:  // Quotients are flushed before they are rounded to 24 bits.
+            return nullptr;
+    }
+}
+
 Kind kind_of_row(const OpRow& row) {
+    if (const OpRow* const plain = unflushed(row)) {
+        Kind kind = kind_of_row(*plain);
+        kind.flushes = true;
+        return kind;
+    }
     const std::string_view letters(row.operands);
     u32 most = 4;
     for (const char letter : letters)
@@ -32,7 +75,8 @@ Kind kind_of_row(const OpRow& row) {
             .bytes = static_cast<u8>(most),
             .from = static_cast<u8>(bytes_of_letter(letters[1])),
             .to = static_cast<u8>(bytes_of_letter(letters[0])),
-            .sign = row.type == 's'};
+            .sign = row.type == 's',
+            .rounding = row.action == Action::real_round ? rounding_of(row.keys) : u8{0}};
 }
 
 Kind kind_of_access(const MemoryAccess& access) {
@@ -69,9 +113,28 @@ constexpr Action named_actions[] = {
 Kind kind_of(Operation operation) {
     if (operation >= Operation::first_atomic) return kind_of_atomic(atomic_type_of(operation));
     if (operation >= Operation::first_access) return kind_of_access(access_of(operation));
-    if (operation >= Operation::first_row) return kind_of_row(op_rows()[row_index(operation)]);
+    if (operation >= Operation::first_row) {
+        static const std::vector<Kind> kinds = [] {
+            std::vector<Kind> made;
+            for (const OpRow& row : op_rows())
+                made.push_back(kind_of_row(row));
+            return made;
+        }();
+        return kinds[row_index(operation)];
+    }
     // Those that are called have one or two results of 32 bits.
     return {.action = named_actions[static_cast<u32>(operation)], .writes = 2, .bytes = 4};
+}
+
+Kind kind_of(const Op& op) {
+    static const Operation by_flags = find_op(rounds_by_flags)->operation();
+    Kind kind = kind_of(op.operation);
+    if (op.operation != by_flags) return kind;
+    const auto flags = op.flags.as<RealFlags>();
+    if (flags.saturate) kind.action = Action::call;
+    kind.rounding = rounding_modes[flags.round];
+    kind.flushes = flags.flush;
+    return kind;
 }
 
 }  // namespace lode::emulator::exec

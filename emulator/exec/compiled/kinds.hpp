@@ -18,9 +18,13 @@ struct Kind {
     u8 to = 0;
     bool sign = false;
     bool shared = false;
+    u8 rounding = 0;       ///< For Action::real_round: the mode of vroundps.
+    bool flushes = false;  ///< .ftz: denormal sources and results are zeros.
     AddressForm form = AddressForm::index;
 };
 
 [[nodiscard]] Kind kind_of(Operation operation);
+/// What is known of an op with its flags.
+[[nodiscard]] Kind kind_of(const Op& op);
 
 }  // namespace lode::emulator::exec

@@ -4,6 +4,7 @@
 #include "emulator/exec/compiled/tracer.hpp"
 #include "emulator/exec/ops/memory/memory.hpp"
 #include "emulator/isa/load_store.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <cstddef>
 
@@ -11,13 +12,18 @@ namespace lode::emulator::exec {
 
 namespace {
 
-bool is_constant(const Scalar& value) {
-    return value.place == Scalar::Place::constant && value.stride == 0;
+bool computes_reals(const Kind& kind) {
+    const bool compares =
+        kind.action == Action::compare || kind.action == Action::compare_and_branch;
+    return compares ? kind.compare == Compare::real
+                    : kind.action >= Action::real_add && kind.action <= Action::real_fma;
 }
 
 }  // namespace
 
 void Tracer::emit_step(const Step& step) {
+    // Before there are exits.
+    if (computes_reals(step.kind)) set_flushing(step.kind.flushes);
     switch (step.kind.action) {
         case Action::call:
             emit_call(step);
@@ -40,6 +46,9 @@ void Tracer::emit_step(const Step& step) {
             break;
         case Action::shuffle:
             emit_shuffle(step);
+            break;
+        case Action::shuffle_fixed:
+            emit_fixed_shuffle(step);
             break;
         case Action::predicate_and:
         case Action::predicate_or:
@@ -74,38 +83,44 @@ bool Tracer::emit_scalar(const Step& step) {
     if (!a) return false;
     if (action == Action::move) {
         load_number(eax, *a);
-        define_scalar(op.r[0], a->stride);
+        define_scalar(op.r[0], a->shape);
         return true;
     }
     const auto b = scalar(op.r[2]);
     if (!b) return false;
-    const bool uniform = a->stride == 0 && b->stride == 0;
+    const bool uniform = a->shape.is_uniform() && b->shape.is_uniform();
     const auto load_both = [&] {
         load_number(eax, *a);
         load_number(ecx, *b);
     };
-    u32 stride = 0;
+    std::optional<Shape> shape = Shape{};
     switch (action) {
         case Action::add:
+            shape = Shape::sum(a->shape, b->shape);
+            if (!shape) return false;
             load_both();
             add(eax, ecx);
-            stride = a->stride + b->stride;
             break;
         case Action::subtract:
+            shape = Shape::sum(a->shape, b->shape, -1);
+            if (!shape) return false;
             load_both();
             sub(eax, ecx);
-            stride = a->stride - b->stride;
             break;
         case Action::multiply:
         case Action::multiply_add: {
-            if (!uniform && !is_constant(*a) && !is_constant(*b)) return false;
-            if (is_constant(*a)) stride = b->stride * static_cast<u32>(a->at);
-            if (is_constant(*b)) stride = a->stride * static_cast<u32>(b->at);
             std::optional<Scalar> e;
             if (action == Action::multiply_add) {
                 e = scalar(op.r[3]);
                 if (!e) return false;
-                stride += e->stride;
+                shape = e->shape;
+            }
+            if (!uniform) {
+                if (!a->is_constant() && !b->is_constant()) return false;
+                const Scalar& factor = a->is_constant() ? *a : *b;
+                shape = Shape::sum(*shape, a->is_constant() ? b->shape : a->shape,
+                                   static_cast<i32>(factor.at));
+                if (!shape) return false;
             }
             load_both();
             imul(eax, ecx);
@@ -116,14 +131,15 @@ bool Tracer::emit_scalar(const Step& step) {
             break;
         }
         case Action::shift_left:
-            if (!is_constant(*b) || b->at > 31) return false;
+            if (!b->is_constant() || b->at > 31) return false;
+            shape = a->shape.times(i64{1} << b->at);
+            if (!shape) return false;
             load_number(eax, *a);
             shl(eax, static_cast<int>(b->at));
-            stride = a->stride << b->at;
             break;
         case Action::shift_right_unsigned:
         case Action::shift_right_signed:
-            if (!uniform || !is_constant(*b) || b->at > 31) return false;
+            if (!uniform || !b->is_constant() || b->at > 31) return false;
             load_number(eax, *a);
             if (action == Action::shift_right_signed) {
                 sar(eax, static_cast<int>(b->at));
@@ -147,7 +163,7 @@ bool Tracer::emit_scalar(const Step& step) {
         default:
             return false;
     }
-    define_scalar(op.r[0], stride);
+    define_scalar(op.r[0], *shape);
     return true;
 }
 
@@ -163,10 +179,11 @@ void Tracer::emit_rows(const Step& step) {
             release();
             continue;
         }
-        const Xbyak::Ymm b = quarter(op.r[2], q);
+        const Xbyak::Ymm b = action == Action::real_round ? a : quarter(op.r[2], q);
         const bool three = action == Action::multiply_add || action == Action::real_fma;
         const Xbyak::Ymm e = three ? quarter(op.r[3], q) : b;
-        const Xbyak::Ymm to = fresh();
+        const bool in_place = action == Action::real_fma && op.r[0] == op.r[3] && !scalar(op.r[3]);
+        const Xbyak::Ymm to = in_place ? e : fresh();
         bool real = false;
         switch (action) {
             case Action::add:
@@ -231,9 +248,18 @@ void Tracer::emit_rows(const Step& step) {
                 case Action::real_divide:
                     vdivps(to, a, b);
                     break;
+                case Action::real_round: {
+                    constexpr u8 quiet = 8;
+                    vroundps(to, a, step.kind.rounding | quiet);
+                    break;
+                }
                 default:
-                    vmovaps(to, a);
-                    vfmadd213ps(to, b, e);
+                    if (in_place) {
+                        vfmadd231ps(to, a, b);
+                    } else {
+                        vmovaps(to, a);
+                        vfmadd213ps(to, b, e);
+                    }
                     break;
             }
             // The device has one NaN.
@@ -263,8 +289,51 @@ void Tracer::emit_select(const Step& step) {
     finish_row(op.r[0]);
 }
 
-/// A shuffle whose source lanes are constants, as shuffle_fixed() does it.
+/// A shuffle by indices among all lanes of the warp.
 void Tracer::emit_shuffle(const Step& step) {
+    const Op& op = *step.op;
+    const auto limits = scalar(op.r[4]);
+    const auto members = scalar(op.r[members_operand]);
+    if (op.flags.as<Shuffle>() != Shuffle::index || op.r[0] == no_slot || !limits ||
+        !limits->shape.is_uniform() || !members || !members->shape.is_uniform())
+        return emit_call(step);
+    // No segments, and all lanes.
+    Xbyak::Label& exit = exit_at(step);
+    load_number(eax, *limits);
+    cmp(eax, lanes - 1);
+    jne(exit, T_NEAR);
+    load_number(eax, *members);
+    cmp(eax, -1);
+    jne(exit, T_NEAR);
+    // The row of the values, or of the indices, may be that of the result.
+    Xbyak::Ymm from[4], made[4];
+    for (u32 q = 0; q < 4; ++q)
+        from[q] = quarter(op.r[2], q);
+    for (u32 q = 0; q < 4; ++q) {
+        const Xbyak::Ymm index = quarter(op.r[3], q);
+        made[q] = fresh();
+        // Bits 3 and 4 of the index choose a quarter; vblendvps takes the sign.
+        vpslld(ymm2, index, 28);
+        vpermd(ymm0, index, from[0]);
+        vpermd(ymm1, index, from[1]);
+        vblendvps(ymm3, ymm0, ymm1, ymm2);
+        vpermd(ymm0, index, from[2]);
+        vpermd(ymm1, index, from[3]);
+        vblendvps(ymm0, ymm0, ymm1, ymm2);
+        vpslld(ymm2, index, 27);
+        vblendvps(made[q], ymm3, ymm0, ymm2);
+        unpin(index, {from, 4});
+    }
+    for (u32 q = 0; q < 4; ++q)
+        define_quarter(op.r[0], q, made[q]);
+    finish_row(op.r[0]);
+    if (op.r[1] == no_slot) return;
+    mov(eax, all_lanes);
+    mov(memory_of(op.r[1]), eax);
+}
+
+/// A shuffle whose source lanes are constants, as shuffle_fixed() does it.
+void Tracer::emit_fixed_shuffle(const Step& step) {
     const Op& op = *step.op;
     const auto& fixed = *static_cast<const FixedShuffle*>(op.table);
     // The row of the value may be that of the result.

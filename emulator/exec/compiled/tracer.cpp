@@ -3,6 +3,7 @@
 #include "emulator/exec/compiled/tracer.hpp"
 
 #include "emulator/isa/load_store.hpp"
+#include "emulator/isa/warp.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +12,8 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t longest_path = 128;
-constexpr std::size_t most_steps = 224;  ///< Steps of all traces.
+constexpr std::size_t longest_path = 384;  ///< An unrolled loop's body is to fit.
+constexpr std::size_t most_steps = 224;    ///< Steps of all traces, if the first isn't longer.
 constexpr u32 most_assumed = 16;
 
 /// The number of sources, in r[1] …, of an action that can be done with numbers.
@@ -41,7 +42,7 @@ u32 number_sources(const Kind& kind) {
         case Action::wide_move:
             return 1;
         case Action::convert:
-            return kind.to == 8 ? 1 : 0;
+            return kind.to + kind.from == 12 ? 1 : 0;
         case Action::product:
             return kind.to == 8 ? 2 : 0;
         default:
@@ -52,6 +53,30 @@ u32 number_sources(const Kind& kind) {
 bool is_branch(Action action) {
     return action == Action::branch || action == Action::branch_if ||
            action == Action::branch_unless || action == Action::compare_and_branch;
+}
+
+/// The bytes for each lane of a result, the first operand, that an op always writes as a whole; 0
+/// if there is none.
+u32 whole_result(const Kind& kind) {
+    switch (kind.action) {
+        case Action::load:
+            return kind.bytes;
+        case Action::convert:
+        case Action::product:
+        case Action::product_sum:
+            return kind.to;
+        case Action::wide_add:
+        case Action::wide_subtract:
+        case Action::wide_move:
+            return 8;
+        case Action::select:
+            return 4;
+        default:
+            return (kind.action >= Action::add && kind.action <= Action::move) ||
+                           (kind.action >= Action::real_add && kind.action <= Action::real_fma)
+                       ? 4
+                       : 0;
+    }
 }
 
 /// Whether a region goes on with an op.
@@ -65,15 +90,20 @@ bool can_vary(Slot slot) {
     return area == Area::frame || area == Area::warp;
 }
 
-/// The distance between neighbours if it is the same for all; nothing if not.
+/// The shape that a row of numbers has, if it has one.
 template <class T>
-std::optional<u32> stride_of(const u8* values) {
+std::optional<Shape> shape_of(const u8* values) {
     const auto* const row = reinterpret_cast<const T*>(values);
-    const T stride = row[1] - row[0];
-    for (u32 i = 2; i < lanes; ++i)
-        if (row[i] - row[0] != stride * i) return std::nullopt;
-    constexpr T most = 64;
-    return stride <= most ? std::optional(static_cast<u32>(stride)) : std::nullopt;
+    constexpr i64 most = i64{1} << 20;  ///< What is computed from it may have larger terms.
+    Shape shape;
+    for (u32 k = 0; k < Shape::bits; ++k) {
+        const i64 term = static_cast<std::make_signed_t<T>>(row[1u << k] - row[0]);
+        if (term < -most || term > most) return std::nullopt;
+        shape.terms[k] = static_cast<i32>(term);
+    }
+    for (u32 i = 0; i < lanes; ++i)
+        if (row[i] - row[0] != static_cast<T>(shape.at(i))) return std::nullopt;
+    return shape;
 }
 
 }  // namespace
@@ -83,8 +113,9 @@ Tracer::Tracer(const Code& code, const Regions& regions, const Region& region,
     : Values(code, context), regions_(regions), region_(region) {}
 
 void Tracer::follow(Trace& trace, const Op* op, u32 before) {
-    for (std::size_t count = 0; count < longest_path && step_count_ < most_steps; ++count) {
-        const Step step{op, kind_of(op->operation), before, 0};
+    const std::size_t most = traces_.size() == 1 ? longest_path : most_steps;
+    while (step_count_ < most) {
+        const Step step{op, kind_of(*op), before, 0};
         const Action action = step.kind.action;
         trace.end = op;
         if (!may_be_inside(action)) return;
@@ -107,6 +138,7 @@ void Tracer::find_traces() {
     follow(traces_.emplace_back(), region_.first, 0);
     for (std::size_t at = 0; at < traces_.size(); ++at) {
         for (Step& step : traces_[at].steps) {
+            flushes_ = flushes_ || step.kind.flushes;
             const Op* const target = step.op->target;
             if (!is_branch(step.kind.action)) continue;
             if (target == region_.first) loops_ = true;
@@ -134,6 +166,10 @@ Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
         const Op& op = *step.op;
         const Action action = step.kind.action;
         if (step.side != 0) wanted.merge(find_wanted(traces_[step.side]));
+        if (action == Action::shuffle) {
+            want(op.r[4]);
+            want(op.r[members_operand]);
+        }
         if (action == Action::load || action == Action::store) {
             if (action == Action::load) wanted.erase(op.r[0]);
             want(op.r[1], step.kind.form == AddressForm::wide);
@@ -148,16 +184,17 @@ Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
         if (!makes) continue;
         const u32 sources = number_sources(step.kind);
         const bool wide = action == Action::wide_add || action == Action::wide_subtract ||
-                          action == Action::wide_move;
+                          action == Action::wide_move ||
+                          (action == Action::convert && step.kind.from == 8);
         for (u32 operand = 1; operand <= sources; ++operand)
             want(op.r[operand], wide || (action == Action::product_sum && operand == 3));
     }
     return wanted;
 }
 
-void Tracer::emit_guard(Slot slot, u32 stride, bool wide) {
+void Tracer::emit_guard(Slot slot, const Shape& shape, bool wide) {
     const u32 at = take_stack(wide);
-    assumed_.push_back({slot, at, stride, wide});
+    assumed_.push_back({slot, at, shape, wide});
     if (wide) {
         mov(rax, memory_of(slot));
         mov(qword[rsp + at], rax);
@@ -166,7 +203,7 @@ void Tracer::emit_guard(Slot slot, u32 stride, bool wide) {
         mov(eax, memory_of(slot));
         mov(dword[rsp + at], eax);
     }
-    if (slot == lode::emulator::slot(Area::warp, tid_x) && stride == 1) {
+    if (slot == lode::emulator::slot(Area::warp, tid_x) && shape == Shape::linear(1)) {
         // It grows from lane to lane and wraps at %ntid.x.
         mov(ecx, memory_of(slot, 31 * 4));
         sub(ecx, eax);
@@ -177,13 +214,13 @@ void Tracer::emit_guard(Slot slot, u32 stride, bool wide) {
     if (!wide) vpbroadcastd(ymm0, dword[rsp + at]);
     for (u32 q = 0; q < (wide ? 8 : 4); ++q) {
         const Xbyak::Ymm& off = q == 0 ? ymm2 : ymm1;
-        if (stride == 0) {
+        if (shape.is_uniform()) {
             vpxor(off, ymm0, memory_of(slot, 32 * q));
         } else {
             if (wide) {
-                vpaddq(ymm3, ymm0, wide_iota(stride, q));
+                vpaddq(ymm3, ymm0, wide_offsets(shape, q));
             } else {
-                vpaddd(ymm3, ymm0, iota(stride, q));
+                vpaddd(ymm3, ymm0, offsets(shape, q));
             }
             vpxor(off, ymm3, memory_of(slot, 32 * q));
         }
@@ -221,19 +258,22 @@ void Tracer::emit_start(bool assume) {
     mov(r13, ptr[rbx + (area + 16)]);
     mov(r15, ptr[rbx + (area + 24)]);
     vmovdqa(ymm15, nan());
+    if (flushes_) read_settings();
     L(guards_);
     if (assume) {
         for (const auto& [slot, wide] : find_wanted(traces_.front())) {
             if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
             const u8* const row = warp.area[slot >> area_shift] + (slot & offset_mask);
-            const auto stride = wide ? stride_of<u64>(row) : stride_of<u32>(row);
-            if (stride && assumed_.size() < most_assumed) emit_guard(slot, *stride, wide);
+            const auto shape = wide ? shape_of<u64>(row) : shape_of<u32>(row);
+            if (shape && assumed_.size() < most_assumed) emit_guard(slot, *shape, wide);
         }
     }
+    // A loop sets it once.
+    set_flushing(flushes_ && loops_);
     L(loop_);
     for (const Assumed& one : assumed_) {
         const bool is_pending = loops_ && one.slot >> area_shift == 0;
-        assume_number(one.slot, {Scalar::Place::stack, one.at, one.stride, one.wide}, is_pending);
+        assume_number(one.slot, {Scalar::Place::stack, one.at, one.shape, one.wide}, is_pending);
     }
 }
 
@@ -241,6 +281,7 @@ Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
     Exit& exit = exits_.emplace_back();
     exit.target = target;
     exit.instructions = instructions;
+    exit.flushing = is_flushing();
     exit.pending = pending_at(target);
     return exit;
 }
@@ -253,6 +294,8 @@ Xbyak::Label& Tracer::exit_at(const Step& step) {
 
 void Tracer::emit_exit(Exit& exit) {
     L(exit.label);
+    assume_flushing(exit.flushing);
+    set_flushing(false);
     for (const Pending& one : exit.pending)
         store_row(one);
     if (exit.instructions != 0) {
@@ -311,39 +354,38 @@ void Tracer::emit_epilogue() {
         pop(*one);
 }
 
-const std::set<Slot>* Tracer::live_at(const Op* op) {
-    const auto [found, fresh] = live_.try_emplace(op);
-    auto& live = found->second;
-    if (!fresh) return live ? &*live : nullptr;
-    const Op* const ops = function.ops.data();
-    std::vector<bool> seen(function.ops.size());
-    std::vector<const Op*> open{op};
-    std::set<Slot> slots;
+bool Tracer::is_live(const Pending& value, const Op* at) {
+    const auto [found, fresh] = live_.try_emplace({at, value.slot}, true);
+    if (!fresh) return found->second;
+    constexpr std::size_t most = 512;  // Ops to look at.
+    std::set<const Op*> seen;
+    std::vector<const Op*> open{at};
     while (!open.empty()) {
         const Op* const one = open.back();
         open.pop_back();
-        const auto at = static_cast<std::size_t>(one - ops);
-        if (seen[at]) continue;
-        seen[at] = true;
-        const Action action = kind_of(one->operation).action;
-        if (action == Action::stop) return nullptr;
-        if (action == Action::leave) {
-            if (!regions_.entry_function) return nullptr;
+        if (!seen.insert(one).second) continue;
+        if (seen.size() > most) return true;
+        const Kind kind = kind_of(*one);
+        if (kind.action == Action::stop) return true;
+        if (kind.action == Action::leave) {
+            if (!regions_.entry_function) return true;
             continue;
         }
-        slots.insert(std::begin(one->r), std::end(one->r));
-        if (is_branch(action) || action == Action::other_branch) open.push_back(one->target);
-        if (action != Action::branch) open.push_back(one + 1);
+        const bool defines = whole_result(kind) == (value.value.wide ? 8 : 4);
+        if (std::find(one->r + (defines ? 1 : 0), std::end(one->r), value.slot) != std::end(one->r))
+            return true;
+        if (defines && one->r[0] == value.slot) continue;
+        if (is_branch(kind.action) || kind.action == Action::other_branch)
+            open.push_back(one->target);
+        if (kind.action != Action::branch) open.push_back(one + 1);
     }
-    live = std::move(slots);
-    return &*live;
+    return found->second = false;
 }
 
 std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
     std::vector<Pending> all = pending();
-    if (target == nullptr || all.empty()) return all;
-    if (const auto* const live = live_at(target))
-        std::erase_if(all, [&](const Pending& one) { return !live->contains(one.slot); });
+    if (target != nullptr)
+        std::erase_if(all, [&](const Pending& one) { return !is_live(one, target); });
     return all;
 }
 

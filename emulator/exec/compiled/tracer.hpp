@@ -41,6 +41,7 @@ private:
         u32 instructions = 0;
         std::vector<Pending> pending;
         bool refuses = false;  ///< At the first op: the interpreter is to run it.
+        bool flushing = false;
     };
     /// A branch that is taken by all lanes, or by some.
     struct Taken {
@@ -48,6 +49,7 @@ private:
         const Step* step = nullptr;
         bool conditional = false;
         State state;
+        bool flushing = false;
         std::vector<Pending> pending;
         std::vector<std::optional<Scalar>> assumed;  ///< In the order of assumed_.
         Xbyak::Label* partly = nullptr;              ///< The exit to the op itself.
@@ -55,7 +57,7 @@ private:
     struct Assumed {
         Slot slot;
         u32 at;  ///< On the stack.
-        u32 stride;
+        Shape shape;
         bool wide;
     };
     using Wanted = std::map<Slot, bool>;  ///< Whether they have 64 bits.
@@ -66,7 +68,7 @@ private:
     /// Values at the start of a trace that addresses are made of, or by which loops are counted.
     [[nodiscard]] Wanted find_wanted(const Trace& trace) const;
     void emit_start(bool assume);
-    void emit_guard(Slot slot, u32 stride, bool wide);
+    void emit_guard(Slot slot, const Shape& shape, bool wide);
     void emit_trace(const Trace& trace);
     void emit_end();
     void emit_epilogue();
@@ -78,8 +80,8 @@ private:
     void emit_taken(Taken& taken);
     /// Instructions up to and with a step.
     [[nodiscard]] u32 instructions_with(const Step& step) const;
-    /// The slots that ops from here on may read; null if that may be any.
-    const std::set<Slot>* live_at(const Op* op);
+    /// Whether ops from here on may read a value.
+    bool is_live(const Pending& value, const Op* at);
     [[nodiscard]] std::vector<Pending> pending_at(const Op* target);
 
     void emit_step(const Step& step);
@@ -93,12 +95,16 @@ private:
     void emit_widened(const Scalar& index, bool is_signed, Xbyak::Label& exit);
     void emit_select(const Step& step);
     void emit_shuffle(const Step& step);
+    void emit_fixed_shuffle(const Step& step);
     void emit_call(const Step& step);
     void emit_access(const Step& step);
-    void emit_address(const Step& step, const Scalar& index, u32 bytes);
+    void emit_address(const Step& step, const Scalar& index, const Shape& shape);
     void emit_prefetch(u32 bytes);
     void emit_note(const Step& step, bool run);
     void emit_load(const Step& step, bool run);
+    /// Loads from, or stores to, rax plus what a shape adds to its lowest offset.
+    void emit_shaped_load(const Step& step, const Shape& shape);
+    void emit_shaped_store(const Step& step, const Shape& shape);
     void emit_store(const Step& step);
     void emit_atomic(const Step& step);
     void emit_note_sums(const Step& step, Xbyak::Label& exit);
@@ -116,11 +122,12 @@ private:
     const Region& region_;
     std::deque<Trace> traces_;
     std::size_t step_count_ = 0;
-    bool loops_ = false;  ///< A branch leads to the region's first op.
+    bool loops_ = false;    ///< A branch leads to the region's first op.
+    bool flushes_ = false;  ///< A step does.
     std::vector<Assumed> assumed_;
     std::deque<Exit> exits_;
     std::deque<Taken> taken_;
-    std::map<const Op*, std::optional<std::set<Slot>>> live_;
+    std::map<std::pair<const Op*, Slot>, bool> live_;
     Xbyak::Label guards_, loop_, refuse_, leave_, leave_called_;
 };
 

@@ -2,13 +2,14 @@
 
 #include "emulator/exec/compiled/values.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t most_code = std::size_t{256} * 1024;
+constexpr std::size_t most_code = std::size_t{512} * 1024;
 
 constexpr Slot lane_slot = slot(Area::warp, laneid);
 
@@ -17,6 +18,39 @@ constexpr Area area_of(Slot slot) {
 }
 
 }  // namespace
+
+std::optional<Shape> Shape::sum(const Shape& a, const Shape& b, i64 factor) noexcept {
+    if (b.is_uniform()) return a;
+    if (factor < -most || factor > most) return std::nullopt;
+    Shape made;
+    for (u32 k = 0; k < bits; ++k) {
+        const i64 term = a.terms[k] + factor * b.terms[k];
+        if (term < -most || term > most) return std::nullopt;
+        made.terms[k] = static_cast<i32>(term);
+    }
+    return made;
+}
+
+i32 Shape::at(u32 lane) const noexcept {
+    i32 sum = 0;
+    for (u32 k = 0; k < bits; ++k)
+        if ((lane >> k & 1) != 0) sum += terms[k];
+    return sum;
+}
+
+i32 Shape::lowest() const noexcept {
+    i32 sum = 0;
+    for (const i32 term : terms)
+        sum += std::min(term, 0);
+    return sum;
+}
+
+i32 Shape::highest() const noexcept {
+    i32 sum = 0;
+    for (const i32 term : terms)
+        sum += std::max(term, 0);
+    return sum;
+}
 
 Values::Values(const Code& code, const WarpContext& context)
     : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {
@@ -30,13 +64,13 @@ Xbyak::Address Values::memory_of(Slot slot, u32 bytes) const {
 
 std::optional<Scalar> Values::scalar(Slot slot, bool wide) const {
     const u32 offset = slot & offset_mask;
-    if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, 0, wide};
+    if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, {}, wide};
     if (area_of(slot) == Area::constants) {
         u64 value = 0;
         std::memcpy(&value, function.constant_base + offset, wide ? 8 : 4);
-        return Scalar{Scalar::Place::constant, value, 0, wide};
+        return Scalar{Scalar::Place::constant, value, {}, wide};
     }
-    if (slot == lane_slot) return Scalar{Scalar::Place::constant, 0, 1};
+    if (slot == lane_slot) return Scalar{Scalar::Place::constant, 0, Shape::linear(1)};
     const auto found = known_.find(slot);
     if (found == known_.end() || found->second.value.wide != wide) return std::nullopt;
     return found->second.value;
@@ -71,11 +105,14 @@ u32 Values::take_stack(bool wide) {
     return at;
 }
 
-void Values::define_scalar(Slot slot, u32 stride, bool wide) {
-    const u32 at = take_stack(wide);
+void Values::define_scalar(Slot slot, const Shape& shape, bool wide) {
+    // No code after this one reads the slot's former value, which has no place but its own.
+    const auto former = known_.find(slot);
+    const bool keeps_place = former != known_.end() && former->second.value.wide == wide;
+    const u32 at = keeps_place ? static_cast<u32>(former->second.value.at) : take_stack(wide);
     mov(ptr[rsp + at], wide ? static_cast<const Xbyak::Reg&>(rax) : eax);
     forget(slot);
-    known_[slot] = {{Scalar::Place::stack, at, stride, wide}, true};
+    known_[slot] = {{Scalar::Place::stack, at, shape, wide}, true};
 }
 
 void Values::assume_number(Slot slot, const Scalar& value, bool is_pending) {
@@ -98,7 +135,7 @@ Xbyak::Ymm Values::quarter(Slot slot, u32 q) {
     const auto known = known_.find(slot);
     const bool is_number = in_frame && known != known_.end() && !known->second.value.wide;
     const bool uniform = area_of(slot) == Area::launch || area_of(slot) == Area::constants ||
-                         (is_number && known->second.value.stride == 0);
+                         (is_number && known->second.value.shape.is_uniform());
     const u32 key = uniform ? all_quarters : q;
     for (u32 k = first_register; k < register_end; ++k) {
         if (held_[k].slot != slot || held_[k].q != key) continue;
@@ -112,9 +149,15 @@ Xbyak::Ymm Values::quarter(Slot slot, u32 q) {
     } else {
         const Scalar& value = known->second.value;
         vpbroadcastd(to, dword[rsp + value.at]);
-        if (!uniform) vpaddd(to, to, iota(value.stride, q));
+        if (!uniform) vpaddd(to, to, offsets(value.shape, q));
     }
     return to;
+}
+
+void Values::load_low_halves(const Xbyak::Ymm& to, Slot slot, u32 q) {
+    vmovdqa(to, memory_of(slot, 64 * q));
+    vshufps(to, to, memory_of(slot, 64 * q + 32), 0x88);
+    vpermq(to, to, 0xd8);
 }
 
 Xbyak::Ymm Values::fresh() {
@@ -126,6 +169,12 @@ void Values::define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value) {
         if (one.slot == slot && one.q == q) one = {};
     held_[value.getIdx()] = {slot, q, ++clock_};
     vmovdqa(memory_of(slot, 32 * q), value);
+}
+
+void Values::unpin(const Xbyak::Ymm& one, std::span<const Xbyak::Ymm> but) noexcept {
+    for (const Xbyak::Ymm& other : but)
+        if (one.getIdx() == other.getIdx()) return;
+    pinned_ &= ~(1u << one.getIdx());
 }
 
 void Values::finish_row(Slot slot) {
@@ -140,7 +189,23 @@ void Values::forget_registers() noexcept {
     pinned_ = 0;
 }
 
+void Values::read_settings() {
+    constexpr u32 flush = 0x8040;  // Results and sources.
+    settings_ = take_stack(true);
+    stmxcsr(dword[rsp + settings_]);
+    mov(eax, dword[rsp + settings_]);
+    or_(eax, flush);
+    mov(dword[rsp + settings_ + 4], eax);
+}
+
+void Values::set_flushing(bool flushing) {
+    if (flushing_ == flushing) return;
+    ldmxcsr(dword[rsp + settings_ + (flushing ? 4 : 0)]);
+    flushing_ = flushing;
+}
+
 void Values::call_host(const void* host) {
+    set_flushing(false);
     mov(rax, reinterpret_cast<u64>(host));
     // Parts of the program are compiled for SSE, which Intel's processors switch to slowly while
     // the upper halves of registers are in use.
@@ -155,6 +220,7 @@ Values::State Values::state() const {
     now.known_ = known_;
     now.held_ = held_;
     now.stack_ = stack_;
+    now.flushing_ = flushing_;
     return now;
 }
 
@@ -162,6 +228,7 @@ void Values::restore(const State& state) {
     known_ = state.known_;
     held_ = state.held_;
     stack_ = state.stack_;
+    flushing_ = state.flushing_;
     pinned_ = 0;
 }
 
@@ -176,10 +243,10 @@ void Values::store_row(const Pending& one) {
     if (one.value.wide) {
         vpbroadcastq(ymm0, qword[rsp + one.value.at]);
         for (u32 q = 0; q < 8; ++q) {
-            if (one.value.stride == 0) {
+            if (one.value.shape.is_uniform()) {
                 vmovdqa(memory_of(one.slot, 32 * q), ymm0);
             } else {
-                vpaddq(ymm1, ymm0, wide_iota(one.value.stride, q));
+                vpaddq(ymm1, ymm0, wide_offsets(one.value.shape, q));
                 vmovdqa(memory_of(one.slot, 32 * q), ymm1);
             }
         }
@@ -187,10 +254,10 @@ void Values::store_row(const Pending& one) {
     }
     vpbroadcastd(ymm0, dword[rsp + one.value.at]);
     for (u32 q = 0; q < 4; ++q) {
-        if (one.value.stride == 0) {
+        if (one.value.shape.is_uniform()) {
             vmovdqa(memory_of(one.slot, 32 * q), ymm0);
         } else {
-            vpaddd(ymm1, ymm0, iota(one.value.stride, q));
+            vpaddd(ymm1, ymm0, offsets(one.value.shape, q));
             vmovdqa(memory_of(one.slot, 32 * q), ymm1);
         }
     }
@@ -227,11 +294,11 @@ void Values::forget(Slot slot) {
         if (one.slot == slot) one = {};
 }
 
-Xbyak::Address Values::iota(u32 stride, u32 q) {
-    return yword[rip + strides_[{stride, q}]];
+Xbyak::Address Values::offsets(const Shape& shape, u32 q) {
+    return yword[rip + offsets_[{shape, q}]];
 }
-Xbyak::Address Values::wide_iota(u32 stride, u32 q) {
-    return yword[rip + wide_strides_[{stride, q}]];
+Xbyak::Address Values::wide_offsets(const Shape& shape, u32 q) {
+    return yword[rip + wide_offsets_[{shape, q}]];
 }
 Xbyak::Address Values::lane_bits(u32 q) {
     return yword[rip + bits_ + static_cast<int>(32 * q)];
@@ -251,15 +318,15 @@ void Values::emit_data() {
     L(bits_);
     for (u32 i = 0; i < lanes; ++i)
         dd(u32{1} << i);
-    for (auto& [key, label] : strides_) {
+    for (auto& [key, label] : offsets_) {
         L(label);
         for (u32 i = 0; i < 8; ++i)
-            dd(key.first * (8 * key.second + i));
+            dd(static_cast<u32>(key.first.at(8 * key.second + i)));
     }
-    for (auto& [key, label] : wide_strides_) {
+    for (auto& [key, label] : wide_offsets_) {
         L(label);
         for (u32 i = 0; i < 4; ++i)
-            dq(u64{key.first} * (4 * key.second + i));
+            dq(static_cast<u64>(i64{key.first.at(4 * key.second + i)}));
     }
     for (auto& [from, label] : permutations_) {
         L(label);

@@ -7,22 +7,50 @@
 #include "emulator/exec/compiled/region.hpp"
 
 #include <array>
+#include <compare>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <xbyak/xbyak.h>
 
 namespace lode::emulator::exec {
 
-/// A value of 32 or 64 bits in each lane: a number that the code computes, plus the lane times a
-/// stride.
+/// What is added to lane 0's value in each lane: a term for each bit of the lane's number. Indices
+/// of threads have such shapes in blocks whose sizes are powers of two, and what is computed from
+/// them by sums and constant factors.
+struct Shape {
+    static constexpr u32 bits = 5;
+    static constexpr i64 most = i64{1} << 24;  ///< The largest size of a term.
+    std::array<i32, bits> terms{};
+
+    /// The lane times a stride.
+    static constexpr Shape linear(i32 stride) noexcept {
+        return {{stride, 2 * stride, 4 * stride, 8 * stride, 16 * stride}};
+    }
+    /// a + factor * b; nothing if a term is too large.
+    static std::optional<Shape> sum(const Shape& a, const Shape& b, i64 factor = 1) noexcept;
+    std::optional<Shape> times(i64 factor) const noexcept { return sum({}, *this, factor); }
+    [[nodiscard]] i32 at(u32 lane) const noexcept;
+    [[nodiscard]] i32 lowest() const noexcept;
+    [[nodiscard]] i32 highest() const noexcept;
+    [[nodiscard]] bool is_uniform() const noexcept { return *this == Shape{}; }
+    auto operator<=>(const Shape&) const = default;
+};
+
+/// A value of 32 or 64 bits in each lane: a number that the code computes, plus what its shape
+/// adds.
 struct Scalar {
     enum class Place : u8 { stack, launch, constant };
     Place place = Place::stack;
     u64 at = 0;  ///< Offset on the stack or in the launch area; or the constant itself.
-    u32 stride = 0;
+    Shape shape;
     bool wide = false;  ///< It has 64 bits.
+
+    [[nodiscard]] bool is_constant() const noexcept {
+        return place == Place::constant && shape.is_uniform();
+    }
 };
 
 /// Registers: rbx the context, r12 to r15 its areas, ymm4 to ymm14 quarters of rows (eight lanes),
@@ -37,8 +65,8 @@ public:
     [[nodiscard]] std::optional<Scalar> scalar(Slot slot, bool wide = false) const;
     /// Loads a number: its value in lane 0; of 64 bits into the whole register.
     void load_number(const Xbyak::Reg32& to, const Scalar& from);
-    /// Makes eax, or rax if `wide`, the value of a slot of the frame, in lane 0, with a stride.
-    void define_scalar(Slot slot, u32 stride, bool wide = false);
+    /// Makes eax, or rax if `wide`, the value of a slot of the frame in lane 0.
+    void define_scalar(Slot slot, const Shape& shape, bool wide = false);
     /// Copies a number between places on the stack; changes rax.
     void move_number(u32 from, u32 to, bool wide);
     /// A new place on the stack.
@@ -47,14 +75,26 @@ public:
 
     /// A register that holds a quarter of a row. It is valid until the next release().
     Xbyak::Ymm quarter(Slot slot, u32 q);
+    /// Loads the low halves of eight 64-bit values from their row.
+    void load_low_halves(const Xbyak::Ymm& to, Slot slot, u32 q);
     /// A register for a result.
     Xbyak::Ymm fresh();
     /// Makes a register the quarter of a slot of the frame, and stores it.
     void define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value);
     /// All quarters of a slot have been defined.
     void finish_row(Slot slot);
+    /// A register that quarter() gave may be taken for others, unless it is one of these.
+    void unpin(const Xbyak::Ymm& one, std::span<const Xbyak::Ymm> but) noexcept;
     /// The registers that quarter() and fresh() gave may be taken for others.
     void release() noexcept { pinned_ = 0; }
+    /// Makes the processor flush denormals, or not, from here on.
+    void set_flushing(bool flushing);
+    /// Reads the processor's settings. Without this, the code flushes nothing.
+    void read_settings();
+    /// What the code has set there.
+    [[nodiscard]] bool is_flushing() const noexcept { return flushing_; }
+    /// At a place that is reached from others, all of which have set it.
+    void assume_flushing(bool flushing) noexcept { flushing_ = flushing; }
     /// Calls a function whose arguments are in their registers. Vector registers hold nothing
     /// afterwards.
     void call_host(const void* host);
@@ -82,14 +122,14 @@ public:
     /// Goes on as at another place; what is after it on the stack is no longer needed.
     void restore(const State& state);
 
-    static constexpr u32 scratch_begin = 960;  ///< After the places of numbers.
+    static constexpr u32 scratch_begin = 1984;  ///< After the places of numbers.
     static constexpr u32 scratch_bytes = 192;
     static constexpr u32 stack_bytes = scratch_begin + scratch_bytes;
 
 protected:
     /// 8 times 32 bits of data after the code; or 4 times 64 bits, the q-th of eight.
-    Xbyak::Address iota(u32 stride, u32 q);
-    Xbyak::Address wide_iota(u32 stride, u32 q);
+    Xbyak::Address offsets(const Shape& shape, u32 q);
+    Xbyak::Address wide_offsets(const Shape& shape, u32 q);
     Xbyak::Address lane_bits(u32 q);
     /// The last three bits of eight lanes, for vpermd.
     Xbyak::Address permutation(const u32* from);
@@ -119,6 +159,7 @@ public:
         std::map<Slot, Known> known_;
         std::array<Held, register_end> held_;
         u32 stack_ = 0;
+        bool flushing_ = false;
     };
 
 private:
@@ -130,7 +171,9 @@ private:
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;
     u32 stack_ = 0;
-    std::map<std::pair<u32, u32>, Xbyak::Label> strides_, wide_strides_;
+    u32 settings_ = 0;  ///< On the stack: the processor's usual settings, then those that flush.
+    bool flushing_ = false;
+    std::map<std::pair<Shape, u32>, Xbyak::Label> offsets_, wide_offsets_;
     std::map<const u32*, Xbyak::Label> permutations_;
     Xbyak::Label nan_, bits_;
 };

@@ -31,14 +31,11 @@ void Tracer::emit_predicate(const Step& step) {
 
 void Tracer::emit_widened(const Scalar& index, bool is_signed, Xbyak::Label& exit) {
     load_number(eax, index);
-    if (index.stride != 0) {
+    for (const i32 most : {index.shape.lowest(), index.shape.highest()}) {
+        if (most == 0) continue;
         mov(ecx, eax);
-        add(ecx, 31 * index.stride);
-        if (is_signed) {
-            jo(exit, T_NEAR);
-        } else {
-            jc(exit, T_NEAR);
-        }
+        most > 0 ? add(ecx, most) : sub(ecx, -most);
+        is_signed ? jo(exit, T_NEAR) : jc(exit, T_NEAR);
     }
     if (is_signed) movsxd(rax, eax);
 }
@@ -47,12 +44,17 @@ void Tracer::emit_widened(const Scalar& index, bool is_signed, Xbyak::Label& exi
 bool Tracer::emit_wide_scalar(const Step& step) {
     const Op& op = *step.op;
     const Kind& kind = step.kind;
-    constexpr u64 most_stride = u64{1} << 20;
     if (kind.action == Action::convert) {
-        const auto a = kind.to == 8 ? scalar(op.r[1]) : std::nullopt;
-        if (!a || a->stride > most_stride) return false;
-        emit_widened(*a, kind.sign, exit_at(step));
-        define_scalar(op.r[0], a->stride, true);
+        const bool narrows = kind.from == 8 && kind.to == 4;
+        const bool widens = kind.from == 4 && kind.to == 8;
+        const auto a = narrows || widens ? scalar(op.r[1], narrows) : std::nullopt;
+        if (!a) return false;
+        if (narrows) {
+            load_number(eax, *a);
+        } else {
+            emit_widened(*a, kind.sign, exit_at(step));
+        }
+        define_scalar(op.r[0], a->shape, widens);
         return true;
     }
     if (kind.action == Action::product || kind.action == Action::product_sum) {
@@ -60,17 +62,17 @@ bool Tracer::emit_wide_scalar(const Step& step) {
         auto a = scalar(op.r[1]);
         auto b = scalar(op.r[2]);
         if (!a || !b) return false;
-        if (a->stride == 0) std::swap(a, b);
-        u64 stride = 0;
-        if (a->stride != 0) {
-            if (b->place != Scalar::Place::constant || b->stride != 0) return false;
-            stride = a->stride * b->at;
-            if (a->stride > most_stride || b->at > most_stride || stride > most_stride)
-                return false;
-        }
+        if (a->shape.is_uniform()) std::swap(a, b);
         const bool sums = kind.action == Action::product_sum;
         const auto e = sums ? scalar(op.r[3], true) : std::nullopt;
-        if (sums && (!e || e->stride + stride > most_stride)) return false;
+        if (sums && !e) return false;
+        std::optional<Shape> shape = sums ? e->shape : Shape{};
+        if (!a->shape.is_uniform()) {
+            if (!b->is_constant()) return false;
+            const auto bits = static_cast<u32>(b->at);
+            shape = Shape::sum(*shape, a->shape, kind.sign ? i64{static_cast<i32>(bits)} : bits);
+        }
+        if (!shape) return false;
         emit_widened(*a, kind.sign, exit_at(step));
         load_number(ecx, *b);
         if (kind.sign) movsxd(rcx, ecx);
@@ -78,22 +80,22 @@ bool Tracer::emit_wide_scalar(const Step& step) {
         if (sums) {
             load_number(ecx, *e);
             add(rax, rcx);
-            stride += e->stride;
         }
-        define_scalar(op.r[0], static_cast<u32>(stride), true);
+        define_scalar(op.r[0], *shape, true);
         return true;
     }
     const auto a = scalar(op.r[1], true);
     if (!a) return false;
     if (kind.action == Action::wide_move) {
         load_number(eax, *a);
-        define_scalar(op.r[0], a->stride, true);
+        define_scalar(op.r[0], a->shape, true);
         return true;
     }
     const auto b = scalar(op.r[2], true);
     if (!b) return false;
     const bool adds = kind.action == Action::wide_add;
-    if (adds ? u64{a->stride} + b->stride > most_stride : a->stride < b->stride) return false;
+    const auto shape = Shape::sum(a->shape, b->shape, adds ? 1 : -1);
+    if (!shape) return false;
     load_number(eax, *a);
     load_number(ecx, *b);
     if (adds) {
@@ -101,7 +103,7 @@ bool Tracer::emit_wide_scalar(const Step& step) {
     } else {
         sub(rax, rcx);
     }
-    define_scalar(op.r[0], adds ? a->stride + b->stride : a->stride - b->stride, true);
+    define_scalar(op.r[0], *shape, true);
     return true;
 }
 
@@ -136,7 +138,11 @@ void Tracer::emit_wide_rows(const Step& step) {
         const Xbyak::Ymm made = to == 4 ? fresh() : ymm0;
         switch (kind.action) {
             case Action::convert:
-                extend(made, op.r[1], piece);
+                if (kind.from > to) {
+                    load_low_halves(made, op.r[1], piece);
+                } else {
+                    extend(made, op.r[1], piece);
+                }
                 break;
             case Action::product:
             case Action::product_sum:

@@ -37,6 +37,10 @@ public:
             "cvta.to.global.u64 %rd1, %rd1;\ncvta.to.global.u64 %rd2, %rd2;\n"
             "mov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
             "mad.lo.s32 %r5, %r3, %r4, %r2;\nmov.u32 %r6, %laneid;\n"
+            // %r21: the thread in its block, by columns; %r20: in the grid.
+            "mov.u32 %r20, %ntid.y;\nmov.u32 %r21, %tid.y;\n"
+            "mad.lo.s32 %r21, %r2, %r20, %r21;\nmul.lo.s32 %r20, %r20, %r4;\n"
+            "mad.lo.s32 %r20, %r3, %r20, %r21;\n"
             "setp.lt.s32 %p0, %r5, 5;\nsetp.lt.s32 %p1, %r5, 50;\nsetp.lt.s32 %p2, %r5, 500;\n"
             "setp.lt.s32 %p3, %r6, 16;\nsetp.gt.s32 %p4, %r5, 1000;\n"
             "setp.eq.s32 %p5, %r3, 1;\nsetp.ne.s32 %p6, %r6, 31;\n";
@@ -88,9 +92,9 @@ private:
                             : std::to_string(static_cast<int>(random_()));
     }
     unsigned real() {
-        static constexpr unsigned edges[] = {0,          0x80000000, 0x3f800000, 0xbf800000,
-                                             0x7f800000, 0xff800000, 0x7fc00001, 0x7fa00000,
-                                             1,          0x00800000, 0x7f7fffff, 0x40490fdb};
+        static constexpr unsigned edges[] = {
+            0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001, 0x7fa00000,
+            1, 0x00800000, 0x7f7fffff, 0x40490fdb, 0x807fffff, 0x3f7fffff, 0x00ffffff, 0x3f000001};
         return edges[pick(std::size(edges))];
     }
     std::string r() { return fmt::format("%r{}", 1 + pick(19)); }
@@ -119,9 +123,11 @@ private:
     }
 
     std::string index() {
-        static constexpr const char* names[] = {"%r5", "%r5", "%r2", "%r6", "%r3"};
+        static constexpr const char* names[] = {"%r5", "%r5", "%r2", "%r6", "%r3", "%r20", "%r21"};
         return names[pick(std::size(names))];
     }
+    /// Its word in the tile.
+    std::string own_word() { return pick(2) == 0 ? "%r2" : "%r21"; }
     std::string access() {
         // The next number makes each address a register of its own, as compilers write them.
         const unsigned at = next_;
@@ -141,14 +147,15 @@ private:
                     "mul.wide.u32 %rd{0}, {1}, {2};\nadd.s64 %rd{3}, %rd1, %rd{0};\n"
                     "ld.global.u32 {4}, [%rd{3}+{5}];\n",
                     at, index(), scale, at + 1, to(), offset);
-            case 2:
+            case 2: {
                 // Each thread has its own words, so that the order of warps doesn't count.
+                const bool by_columns = pick(2) == 0;
+                const unsigned part = by_columns ? 5 + pick(3) : 1 + pick(4);
                 return fmt::format(
-                    "mul.wide.s32 %rd{0}, %r5, 4;\nadd.s64 %rd{1}, %rd2, %rd{0};\n"
-                    "{2}.global.u32 {3};\n",
-                    at, at + 1, "st",
-                    fmt::format("[%rd{}+{}], {}", at + 1, threads * blocks * 4 * (1 + pick(7)),
-                                r()));
+                    "mul.wide.s32 %rd{0}, {1}, 4;\nadd.s64 %rd{2}, %rd2, %rd{0};\n"
+                    "st.global.u32 [%rd{2}+{3}], {4};\n",
+                    at, by_columns ? "%r20" : "%r5", at + 1, threads * blocks * 4 * part, r());
+            }
             case 3:
                 return fmt::format(
                     "and.b32 %r28, {}, 255;\nmul.wide.u32 %rd{}, %r28, 4;\n"
@@ -170,8 +177,8 @@ private:
             case 6:
                 return fmt::format(
                     "mul.wide.s32 %rd{0}, {1}, 8;\nadd.s64 %rd{2}, %rd1, %rd{0};\n"
-                    "ld.global.u64 %rd28, [%rd{2}];\ncvt.u32.u64 {3}, %rd28;\n",
-                    at, index(), at + 1, to());
+                    "ld.global.u64 %rd28, [%rd{2}];\ncvt.u32.u64 {3}, %rd{4};\n",
+                    at, index(), at + 1, to(), pick(2) == 0 ? 28 : at);
             case 7:
                 return fmt::format(
                            "and.b32 %r28, {}, 63;\nshl.b32 %r28, %r28, 2;\n"
@@ -182,9 +189,9 @@ private:
                        fmt::format("[%r28], {};\n", source());
             case 8:
                 return fmt::format(
-                    "shl.b32 %r28, %r2, 2;\nmov.u32 %r27, tile;\nadd.s32 %r28, %r27, %r28;\n"
+                    "shl.b32 %r28, {}, 2;\nmov.u32 %r27, tile;\nadd.s32 %r28, %r27, %r28;\n"
                     "st.shared.u32 [%r28], {};\nld.shared.u32 {}, [%r28];\n",
-                    r(), to());
+                    own_word(), r(), to());
             case 10:
                 return fmt::format(
                     "shl.b32 %r28, %r2, 2;\nmov.u32 %r27, tile;\nadd.s32 %r28, %r27, %r28;\n"
@@ -204,10 +211,10 @@ private:
                     at, index(), at + 1, r(), threads * blocks * 4 * (1 + pick(5)) + 4 * pick(17));
             default:
                 return fmt::format(
-                    "mov.u64 %rd{0}, tile;\nmul.wide.u32 %rd{1}, %r2, 4;\n"
+                    "mov.u64 %rd{0}, tile;\nmul.wide.u32 %rd{1}, {4}, 4;\n"
                     "add.s64 %rd{0}, %rd{0}, %rd{1};\nst.shared.u32 [%rd{0}], {2};\n"
                     "ld.shared.u32 {3}, [%rd{0}];\n",
-                    at, at + 1, r(), to());
+                    at, at + 1, r(), to(), own_word());
         }
     }
     /// A sum in shared memory whose address is a register of 64 bits, a parameter or a constant.
@@ -257,14 +264,16 @@ private:
         const unsigned segments = pick(2) == 0 ? 0 : 0x1800;  // The mask of parts of 8 lanes.
         const std::string to_predicate = pick(2) == 0 ? "|" + p() : "";
         return fmt::format("shfl.sync.{}.b32 {}{}, {}, {}, {}, -1;\n", kinds[kind], to(),
-                           to_predicate, r(), pick(32), segments | (kind == 0 ? 0 : 31));
+                           to_predicate, r(), pick(2) == 0 ? r() : std::to_string(pick(32)),
+                           segments | (kind == 0 ? 0 : 31));
     }
     std::string instruction() {
         static constexpr const char* integer[] = {
             "add.s32", "sub.s32", "mul.lo.s32", "and.b32", "or.b32",  "xor.b32", "shl.b32",
             "shr.u32", "shr.s32", "min.s32",    "max.s32", "min.u32", "max.u32"};
-        static constexpr const char* reals[] = {"add.f32",    "sub.f32", "mul.f32",
-                                                "div.rn.f32", "min.f32", "add.ftz.f32"};
+        static constexpr const char* reals[] = {"add.f32",     "sub.f32",    "mul.f32",
+                                                "div.rn.f32",  "min.f32",    "add.ftz.f32",
+                                                "sub.ftz.f32", "mul.ftz.f32"};
         static constexpr const char* orders[] = {"eq", "ne", "lt", "le", "gt", "ge"};
         static constexpr const char* more[] = {"equ", "neu", "ltu", "leu",
                                                "gtu", "geu", "num", "nan"};
@@ -288,10 +297,17 @@ private:
             case 4:
                 return text + fmt::format("mov.u32 {}, {};\n", to(), source());
             case 5:
+                if (pick(4) == 0) {
+                    static constexpr const char* ways[] = {"rni", "rzi", "rmi", "rpi"};
+                    static constexpr const char* ends[] = {"", ".ftz", ".sat", ".ftz.sat"};
+                    return text + fmt::format("cvt.{}{}.f32.f32 {}, {};\n", ways[pick(4)],
+                                              ends[pick(4)], f(), f());
+                }
                 return text + fmt::format("{} {}, {}, {};\n", reals[pick(std::size(reals))], f(),
                                           f(), f());
             case 6:
-                return text + fmt::format("fma.rn.f32 {}, {}, {}, {};\n", f(), f(), f(), f());
+                return text + fmt::format("fma.rn{}.f32 {}, {}, {}, {};\n",
+                                          pick(2) == 0 ? ".ftz" : "", f(), f(), f(), f());
             case 7: {
                 const bool equality = order[0] == 'e' || order[0] == 'n';
                 return text + fmt::format("setp.{}.{} {}, {}, {};\n", order,
@@ -299,8 +315,9 @@ private:
                                           r(), source());
             }
             case 8:
-                return text + fmt::format("setp.{}.f32 {}, {}, {};\n",
-                                          pick(2) == 0 ? order : more[pick(8)], p(), f(), f());
+                return text + fmt::format("setp.{}{}.f32 {}, {}, {};\n",
+                                          pick(2) == 0 ? order : more[pick(8)],
+                                          pick(2) == 0 ? ".ftz" : "", p(), f(), f());
             case 9:
                 return text + fmt::format("selp.b32 {}, {}, {}, {};\n", to(), r(), source(), p());
             case 10:
@@ -353,9 +370,10 @@ Ran run_on(std::uint32_t compile_after, const std::string& text, unsigned first_
     rig.options.finding = [&](std::string_view found) {
         ran.findings += without_addresses(std::string(found)) + "\n";
     };
-    // Without checks first, so that both kinds of compiled code take turns. A second shape: in
-    // blocks that aren't multiples of 32 wide, indices aren't consecutive.
-    for (const Dim3 block : {Dim3{first_block}, Dim3{threads}, Dim3{threads / 4, 4}}) {
+    // Without checks first, so that both kinds of compiled code take turns. Other shapes: in blocks
+    // that aren't multiples of 32 wide, indices aren't consecutive.
+    for (const Dim3 block : {Dim3{first_block}, Dim3{threads}, Dim3{threads / 4, 4},
+                             Dim3{threads / 8, 8}, Dim3{4, threads / 4}}) {
         for (const bool checked : {false, true}) {
             if (!checked && !checks.race && !checks.init) continue;
             rig.options.checks = checked ? checks : Checks{};
