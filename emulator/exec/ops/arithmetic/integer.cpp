@@ -26,6 +26,17 @@ i32 low24(u32 a) {
     return static_cast<i32>(a << 8) >> 8;
 }
 
+/// Quotients and remainders by vectors, which have doubles for it: that of two numbers of 32 bits
+/// is never rounded up to the next number.
+u32 quotient(u32 a, u32 b) {
+    const auto made = static_cast<u32>(static_cast<f64>(a) / static_cast<f64>(b == 0 ? 1 : b));
+    return b == 0 ? ~0u : made;
+}
+u32 remainder(u32 a, u32 b) {
+    const u32 made = a - quotient(a, b) * b;
+    return b == 0 ? ~0u : made;
+}
+
 template <class T, class F>
 u32 each_half(u32 a, u32 b, F f) {
     const auto low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
