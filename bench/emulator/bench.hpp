@@ -262,6 +262,7 @@ public:
             }
         }
     }
+    [[nodiscard]] int failures() const noexcept { return failures_; }
     int finish() const {
         if (rows_ > 0) {
             std::puts(fmt::format("geometric mean of {} ratios: {:.2f}", rows_,

@@ -132,6 +132,26 @@ void physics(Bench& b) {
           [=] { bench::black_scholes(spot, strike, years, call, put, 0.02f, 0.3f, options); });
 }
 
+/// Kernels of programs that also have code for processors, beside such code.
+void clients(Bench& b) {
+    const int n = 256;
+    float* const x = b.put(b.floats(n * n));
+    float* const y = b.put(b.floats(n * n));
+    float* const made = b.put(b.floats(n * n));
+    const auto product = [=] { bench::product_of_vectors(x, y, made, n); };
+    b.row("product_elements", "clients.cu", {n / 16, n / 16}, {16, 16},
+          Arguments::of(x, y, made, n), 0, product, own_folder);
+    b.row("product_tiles", "clients.cu", {n / 32, n / 32}, {8, 8}, Arguments::of(x, y, made, n), 0,
+          product, own_folder);
+    const int particles = 2048;
+    float* const particle = b.put(b.floats(4 * particles, 0, 10));
+    float* const force = b.put(std::vector<float>(4 * particles));
+    b.row(
+        "forces", "clients.cu", {particles / 128}, {128},
+        Arguments::of(particle, force, particles, 9.0f), 0,
+        [=] { bench::forces_of_vectors(particle, force, particles, 9); }, own_folder);
+}
+
 /// For the checks alone.
 void apart(Bench& b) {
     const int n = 1 << 20;
@@ -214,7 +234,12 @@ int main(int count, char** arguments) {
         bench.loads();
         bench.growth();
     }
-    int failures = bench.finish();
+    bench.finish();
+    if (!checks) {
+        std::puts("beside vectorised code:");
+        clients(bench);
+    }
+    int failures = bench.failures();
     if (bench.has_gains())
         failures += compare_with_devices(bench, workers, count > 2 ? arguments[2] : "");
     return failures;

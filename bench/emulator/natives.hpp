@@ -29,6 +29,10 @@ void lower_bounds(const int* sorted, int n, const int* key, int* at, int keys);
 /// c += a * b
 void product(const float* a, const float* b, float* c, int n);
 
+// With vectors, as clients' own code for processors; n is a multiple of 32.
+void product_of_vectors(const float* a, const float* b, float* c, int n);
+void forces_of_vectors(const float* particle, float* force, int n, float limit);
+
 /// The speed of `count` threads of plain C++ that use hardly any memory over that of one thread.
 double speed_of_threads(unsigned count);
 
