@@ -268,8 +268,10 @@ void Tracer::emit_access(const Step& step) {
     // The race check compares the values in rows.
     if (!loads && (bytes == 8 || warp.watch)) settle(op.r[0]);
     emit_address(step, *index, *shape);
+    const u32 span = static_cast<u32>(shape->highest() - shape->lowest()) + bytes;
+    const bool is_near = !shape->is_uniform() && span <= bytes * lanes;
+    if (is_near && loops_ && !step.kind.shared && !is_full()) emit_prefetch(span);
     if (is_shaped) return loads ? emit_shaped_load(step, *shape) : emit_shaped_store(step, *shape);
-    if (run && loops_ && !step.kind.shared && !is_full()) emit_prefetch(bytes * lanes);
     if (warp.watch) emit_note(step, run);
     if (loads) {
         emit_load(step, run);
