@@ -235,7 +235,7 @@ int main(int count, char** arguments) {
         bench.growth();
     }
     bench.finish();
-    if (!checks) {
+    if (!checks && workers == 1) {
         std::puts("beside vectorised code:");
         clients(bench);
     }
