@@ -128,7 +128,8 @@ TEST_CASE("lode cache: a pack carries entries to another cache") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);
     const std::string pack = (project.folder() / "all.pack").string();
-    CHECK(project.run({"cache", "pack", "-o", pack}).exit_code == 0);
+    CHECK(project.run({"cache", "pack", "-o", pack})
+              .says("Packed 1 entry and 1 header record into " + pack));
     CHECK(project.run({"cache", "clear"}).exit_code == 0);
     CHECK(project.run({"cache", "stats", "--json"}).json()["bytes"] == 0);
     const auto unpacked = project.run({"cache", "unpack", pack, "--json"}).json();

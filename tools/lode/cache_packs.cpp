@@ -16,8 +16,8 @@ Answer pack_answer(std::string_view verb, const std::filesystem::path& file,
                    const cache::PackReport& report) {
     Answer answer{
         fmt::format("{} {} and {} {} {} ({}).\n", verb, counted(report.entries, "entry", "entries"),
-                    counted(report.manifests, "manifest"), verb == "Unpacked" ? "from" : "into",
-                    file.string(), bytes_text(report.bytes))};
+                    counted(report.manifests, "header record"),
+                    verb == "Unpacked" ? "from" : "into", file.string(), bytes_text(report.bytes))};
     const auto add = [&](std::uint64_t count, std::string_view what) {
         if (count > 0) answer.text += fmt::format("{}: {}.\n", what, count);
     };
