@@ -131,7 +131,8 @@ Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
         return {};
     }
     ++storage_.counters.refused;
-    const bool is_variable = environment("LODE_JIT") == "forbid";
+    const auto variable = environment_word("LODE_JIT");
+    const bool is_variable = variable && *variable == "forbid";
     Error refusal{
         Errc::not_found,
         fmt::format("{}, and compiling at run time is forbidden ({}). Searched: {}. Fill one of "
