@@ -32,7 +32,7 @@ constexpr std::string_view images[] = {
     ".version 9.9\n.target sm_75\n",
     ".version 8.0\n.target sm_120\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n",
     ".version",
-    "\177ELF\2\1\1",
+    "\177ELF\2\1\1\0                                                         ",  // A whole header.
     "",
     "{}",
     empty_fat_binary,
