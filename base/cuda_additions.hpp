@@ -59,6 +59,7 @@ using PFN_cuFuncGetParamCount_v13020 = decltype(&cuFuncGetParamCount);
 #endif
 
 #if CUDA_VERSION < 13040
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's.
 extern "C" {
 CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode* phGraphNode, CUgraph hGraph,
                                    const CUgraphNode* dependencies,
@@ -66,4 +67,5 @@ CUresult CUDAAPI cuGraphAddNode_v3(CUgraphNode* phGraphNode, CUgraph hGraph,
                                    std::size_t numDependencies, CUgraphNodeParams* nodeParams);
 CUresult CUDAAPI cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams* nodeParams);
 }
+// NOLINTEND(readability-identifier-naming)
 #endif

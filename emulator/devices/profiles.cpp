@@ -6,6 +6,10 @@
 #include "emulator/devices/words.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,13 +49,14 @@ std::string Profile::device_name() const {
 }
 
 std::span<const Profile> profiles() noexcept {
-    // Never destroyed: the driver answers until the process ends.
-    static const auto* const table = new std::vector<Profile>{
+    static const auto table = std::to_array<Profile>({
 #define LODE_PROFILE(cc_major, cc_minor, ...) profile_of(cc_major, cc_minor, {{}, {}, __VA_ARGS__}),
 #include "emulator/devices/profiles.def"
 #undef LODE_PROFILE
-    };
-    return *table;
+    });
+    // The driver answers until the process ends.
+    static_assert(std::is_trivially_destructible_v<Profile>);
+    return table;
 }
 
 const Profile* find_profile(ComputeCapability cc) noexcept {

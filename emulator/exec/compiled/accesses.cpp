@@ -190,7 +190,8 @@ void Tracer::emit_shaped_store(const Step& step, const Shape& shape) {
                 const Xbyak::Xmm lower = half == 0 ? Xbyak::Xmm(from.getIdx()) : xmm0;
                 if (half != 0) vextracti128(xmm0, from, 1);
                 if (is_run) {
-                    vmovdqu(xword[rax + at + static_cast<int>(half) * four], lower);
+                    const int offset = at + static_cast<int>(half) * four;
+                    vmovdqu(xword[rax + offset], lower);
                     continue;
                 }
                 for (u32 i = 0; i < 4; ++i) {

@@ -31,7 +31,9 @@ struct Shape {
     }
     /// a + factor * b; nothing if a term is too large.
     static std::optional<Shape> sum(const Shape& a, const Shape& b, i64 factor = 1) noexcept;
-    std::optional<Shape> times(i64 factor) const noexcept { return sum({}, *this, factor); }
+    [[nodiscard]] std::optional<Shape> times(i64 factor) const noexcept {
+        return sum({}, *this, factor);
+    }
     [[nodiscard]] i32 at(u32 lane) const noexcept;
     [[nodiscard]] i32 lowest() const noexcept;
     [[nodiscard]] i32 highest() const noexcept;
