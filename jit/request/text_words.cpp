@@ -79,10 +79,12 @@ const std::unordered_set<std::string_view>& all_pieces() {
         for (const auto words : {std::span<const std::string_view>(time_words),
                                  std::span<const std::string_view>(path_words),
                                  std::span<const std::string_view>(question_words)}) {
-            for (const auto word : words)
-                for (std::size_t at = 0; at < word.size(); ++at)
+            for (const auto word : words) {
+                for (std::size_t at = 0; at < word.size(); ++at) {
                     for (std::size_t size = 1; size <= word.size() - at; ++size)
                         parts.insert(word.substr(at, size));
+                }
+            }
         }
         return parts;
     }();
