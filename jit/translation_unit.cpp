@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <utility>
+#include <unordered_map>
 
 namespace LODE_NAMESPACE {
 namespace {
@@ -21,27 +21,27 @@ std::string_view defined_name(std::string_view line) {
     return line.substr(0, static_cast<std::size_t>(end - line.begin()));
 }
 
-/// Adds the names of all macros of the texts whose definitions say one of the words.
+/// Adds the names of all macros of the texts whose definitions mention one of the words.
 void add_all_macros(std::span<const std::string_view> texts, std::vector<std::string>& words) {
     std::deque<std::string> joined;
-    std::vector<std::pair<std::string_view, std::string_view>> uses;  // what a macro says, its name
+    std::unordered_map<std::string_view, std::vector<std::string_view>> macros_by_mention;
     for (auto text : texts) {
         text = joined_lines(text, joined.emplace_back());
         while (!text.empty()) {
             const auto line = take_line(text);
             const auto name = defined_name(line);
             if (name.empty()) continue;
-            for_each_identifier(line.substr(line.find(name) + name.size()),
-                                [&](std::string_view said) { uses.emplace_back(said, name); });
+            for_each_identifier(
+                line.substr(line.find(name) + name.size()),
+                [&](std::string_view mention) { macros_by_mention[mention].push_back(name); });
         }
     }
-    std::ranges::sort(uses);
     for (std::size_t next = 0; next < words.size(); ++next) {
-        const std::pair<std::string_view, std::string_view> first(words[next], {});
-        for (auto use = std::ranges::lower_bound(uses, first);
-             use != uses.end() && use->first == words[next]; ++use) {
-            if (std::ranges::find(words, use->second) == words.end())
-                words.emplace_back(use->second);
+        const std::string word = words[next];
+        for (const auto& [mention, macros] : macros_by_mention) {
+            if (mention.find(word) == std::string_view::npos) continue;
+            for (const auto macro : macros)
+                if (std::ranges::find(words, macro) == words.end()) words.emplace_back(macro);
         }
     }
 }

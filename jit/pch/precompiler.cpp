@@ -18,7 +18,8 @@
 namespace LODE_NAMESPACE::pch {
 namespace {
 
-/// Programs such as CuPy compile each source in a new temporary folder, where no header is used.
+/// Programs such as CuPy compile each source in a new temporary folder, where nothing uses it
+/// again.
 constexpr std::size_t most_unused = 2;
 
 using cache::Key;
@@ -133,8 +134,9 @@ std::optional<PchPlan> Precompiler::prepare(const Question& question, const Sett
         question.prefix, {question.folder, question.headers, question.include_folders},
         settings.least_header_bytes);
     if (bytes < settings.least_header_bytes) return std::nullopt;
-    ++unused;
-    return make(question, *store, key);
+    auto plan = make(question, *store, key);
+    if (plan && plan->is_new) ++unused;
+    return plan;
 }
 
 std::optional<PchPlan> Precompiler::use(const Key& key, StoredHeader stored) {

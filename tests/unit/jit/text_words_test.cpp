@@ -165,14 +165,15 @@ TEST_CASE("translation unit: macros of the toolkit may name files, its tokens ar
         answer.content = std::move(content);
     };
     add("/toolkit/include/a.h",
-        "#define WHERE_(x) \\\n  __FILE__ x\n# define WHERE WHERE_(1)\n#define OTHER 1\nint T I M "
-        "E;");
+        "#define WHERE_(x) \\\n  __FILE__ x\n# define WHERE WHERE_(1)\n#define OTHER 1\n"
+        "#define PLACE __builtin_source_location()\nint T I M E;");
     const std::vector<std::filesystem::path> toolkit{"/toolkit/include"};
     const auto names_files = [&](const char* code) {
         return TranslationUnit(asks(code), accesses, toolkit).may_name_files();
     };
     CHECK(names_files("h(WHERE)"));
     CHECK(names_files("h(WHERE_(2))"));
+    CHECK(names_files("h(PLACE)"));
     CHECK_FALSE(names_files("h(OTHER)"));
     CHECK_FALSE(TranslationUnit(asks(""), accesses, toolkit).may_use_time());
     add("/toolkit/includes/b.h", "T I M E");
