@@ -103,6 +103,12 @@ CUresult LibraryKernel::function(Context& context, std::shared_ptr<Function>& fu
     return CUDA_SUCCESS;
 }
 
+journal::Kind kind_of_load_error(std::string& message) {
+    if (message.find("__cudaCDP") == message.npos) return journal::Kind::refusal;
+    message.insert(0, "Kernels that launch kernels (dynamic parallelism) aren't supported.\n");
+    return journal::Kind::unusable;
+}
+
 CUresult load_module(Context& context, const PtxTexts& texts, Library* library, const JitLogs& logs,
                      std::shared_ptr<LoadedModule>& module) {
     const Stopwatch watch;
@@ -118,10 +124,11 @@ CUresult load_module(Context& context, const PtxTexts& texts, Library* library, 
             logs, journal::Kind::unusable);
     }
     LoadOutcome outcome = load_ptx(context, *ptx, library != nullptr ? library->lines() : nullptr);
+    const journal::Kind kind = kind_of_load_error(outcome.log);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
         log::report(outcome.log);
-        journal::add(journal::Kind::refusal, {}, outcome.log);
+        journal::add(kind, {}, outcome.log);
         return result_of(outcome.status);
     }
     machine_code::look_for_missing(*outcome.module);

@@ -136,6 +136,10 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
 CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs,
                       journal::Kind kind = journal::Kind::refusal);
 
+/// How an error of a load or a link goes into the journal; a message about kernels that launch
+/// kernels says so.
+journal::Kind kind_of_load_error(std::string& message);
+
 /// Reads a whole regular file; FILE_NOT_FOUND if there is none.
 CUresult read_file(const char* path, std::string& content);
 

@@ -219,8 +219,7 @@ CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLog
         if (targets.size() < inputs.size()) continue;
         if (errors.empty()) errors = link.complete();
         if (!errors.empty()) {
-            if (errors.find("__cudaCDP") != errors.npos)
-                errors += "\nKernels that launch kernels (dynamic parallelism) aren't supported.";
+            kind_of_load_error(errors);
             return refuse_image(CUDA_ERROR_INVALID_PTX, errors, logs, journal::Kind::unusable);
         }
         lode::Image& image = linked.emplace_back();
