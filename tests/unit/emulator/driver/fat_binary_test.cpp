@@ -185,7 +185,8 @@ TEST_CASE("emulator fat binary: one without PTX for the device fails lode emulat
         return count;
     };
     CHECK(count_of(lines, "{\"kind\": \"unusable\"") == 3);
-    CHECK(count_of(lines, "\"Kernels that launch kernels (dynamic parallelism) aren't supported.\\n") ==
+    CHECK(count_of(lines,
+                   "\"Kernels that launch kernels (dynamic parallelism) aren't supported.\\n") ==
           2);
 
     // A file is named, with PTX for another device and without any.
