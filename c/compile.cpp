@@ -155,9 +155,12 @@ lode_status lode_image_part(const lode_image* image, int32_t part, const void** 
                 return give(image->image->ptx);
             case LODE_IMAGE_LTO_IR:
                 return give(image->image->lto_ir);
+            case LODE_IMAGE_OPTIX_IR:
+                return give(image->image->optix_ir);
             default:
-                return fail(Errc::invalid_argument,
-                            fmt::format("The part {} doesn't exist; it must be 0, 1 or 2.", part));
+                return fail(
+                    Errc::invalid_argument,
+                    fmt::format("The part {} doesn't exist; it must be 0, 1, 2 or 3.", part));
         }
     });
 }

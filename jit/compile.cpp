@@ -92,7 +92,8 @@ Result<std::vector<std::string>> assemble_flags(const Compilation& job, const Ar
     // NVRTC 12.0 refuses a flag that is given twice.
     const auto is_int128 = [](std::string_view flag) { return flag.ends_with("-device-int128"); };
     if (std::ranges::none_of(options.extra_flags, is_int128)) flags.emplace_back("--device-int128");
-    if (arch.is_real() && !options.lto) flags.emplace_back("--ptxas-options=-v");
+    if (arch.is_real() && !options.lto && !options.optix_ir)
+        flags.emplace_back("--ptxas-options=-v");
     if (auto first = headers.first_flag(); !first.empty()) flags.push_back(std::move(first));
     LODE_TRY_ASSIGN(auto asked, compile_flags(options));
     std::ranges::move(asked, std::back_inserter(flags));
@@ -242,6 +243,8 @@ Result<Image> collect(const Compilation& job, const NvrtcProgram& program, Split
     image.arch = job.request.arch;
     if (job.request.options.lto) {
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
+    } else if (job.request.options.optix_ir) {
+        LODE_TRY_ASSIGN(image.optix_ir, program.optix_ir());
     } else if (job.request.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
         if (has_lines(job.request.options)) {
@@ -295,7 +298,8 @@ bool is_same(const Result<Image>& a, const Result<Image>& b) {
     if (!a || !b)
         return !a && !b && a.error().message == b.error().message && a.error().log == b.error().log;
     return a->cubin == b->cubin && a->ptx == b->ptx && a->lto_ir == b->lto_ir &&
-           a->tile_ir == b->tile_ir && a->lowered_names == b->lowered_names && a->log == b->log;
+           a->tile_ir == b->tile_ir && a->optix_ir == b->optix_ir &&
+           a->lowered_names == b->lowered_names && a->log == b->log;
 }
 
 /// compile_with() on its thread.

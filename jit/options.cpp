@@ -204,6 +204,12 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
             "CompileOptions::tile and CompileOptions::lto exclude each other: Tile IR can't be "
             "linked.");
     }
+    if (options.optix_ir && (options.lto || options.tile != Tile::none)) {
+        return refuse(fmt::format(
+            "CompileOptions::optix_ir and CompileOptions::{} exclude each other: the image would "
+            "hold two kinds of code.",
+            options.lto ? "lto" : "tile"));
+    }
     LODE_TRY_ASSIGN(auto passed, passed_flags(options.extra_flags));
 
     std::vector<std::string> flags;

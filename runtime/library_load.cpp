@@ -166,6 +166,12 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
                                 "code with lode::Linker.",
                                 image.name));
     }
+    if (!image.optix_ir.empty()) {
+        return fail(Errc::invalid_image,
+                    fmt::format("Image '{}' is OptiX IR, which OptiX loads, not the driver: give "
+                                "Image::optix_ir to optixModuleCreate().",
+                                image.name));
+    }
     // Beside other code it isn't a form of the same kernels.
     if (image.cubin.empty() && !has_ptx && !image.tile_ir.empty()) {
         LODE_TRY(check_tile_ir(image, *device.driver));

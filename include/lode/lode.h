@@ -211,7 +211,8 @@ LODE_C_API lode_status lode_device_code(const lode_device* device, const lode_im
 enum {
     LODE_IMAGE_CUBIN = 0, /**< Machine code. */
     LODE_IMAGE_PTX,       /**< PTX. */
-    LODE_IMAGE_LTO_IR     /**< LTO-IR. */
+    LODE_IMAGE_LTO_IR,    /**< LTO-IR. */
+    LODE_IMAGE_OPTIX_IR   /**< OptiX IR, for optixModuleCreate(). */
 };
 /** A part of the image, valid as long as the image; its size is 0 if the image lacks it. */
 LODE_C_API lode_status lode_image_part(const lode_image* image, int32_t part, const void** bytes,

@@ -86,6 +86,7 @@ std::vector<std::string> changed_parts(const PackContents::Item& a, const PackCo
     compare(a.image.ptx == b.image.ptx, "ptx");
     compare(a.image.lto_ir == b.image.lto_ir, "LTO-IR");
     compare(a.image.tile_ir == b.image.tile_ir, "Tile IR");
+    compare(a.image.optix_ir == b.image.optix_ir, "OptiX IR");
     compare(a.image.log == b.image.log, "log");
     compare(a.signers == b.signers, "signatures");
     if (parts.empty() && (a.image != b.image || a.header_list != b.header_list))

@@ -72,6 +72,7 @@ Result<Key> request_key(const CompileRequest& request, const KnownCompiler& comp
     key.field("compiler.sha256", compiler.digest);
     key.field("arch", request.arch.to_string());
     key.field("output", request.options.lto                  ? lto_ir_output
+                        : request.options.optix_ir           ? optix_ir_output
                         : request.options.tile == Tile::only ? tile_ir_output
                         : request.arch.is_real()             ? "cubin+ptx"
                                                              : "ptx");

@@ -17,7 +17,7 @@ constexpr std::size_t queued_bytes = std::size_t{64} << 20;
 std::size_t approximate_bytes(const Image& image) {
     constexpr std::size_t small_parts = 1024;  // Estimate for names, signatures and reports.
     return sizeof(Image) + image.cubin.size() + image.ptx.size() + image.lto_ir.size() +
-           image.tile_ir.size() + 3 * image.log.size() + small_parts;
+           image.tile_ir.size() + image.optix_ir.size() + 3 * image.log.size() + small_parts;
 }
 
 /// Our sets, then those of the other manifest that ours lacks. nullopt if nothing of the other may

@@ -357,7 +357,7 @@ CollectedHeaders collect_headers(const CompileRequest& request, const SearchFold
 
 bool code_contains(const Image& image, std::string_view text) {
     // They are encoded, so that they can't be searched.
-    if (!image.lto_ir.empty() || !image.tile_ir.empty()) return true;
+    if (!image.lto_ir.empty() || !image.tile_ir.empty() || !image.optix_ir.empty()) return true;
     return as_text(image.cubin).find(text) != std::string_view::npos ||
            ptx_contains(image.ptx, text);
 }

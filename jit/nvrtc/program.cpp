@@ -108,6 +108,11 @@ Result<std::vector<std::byte>> NvrtcProgram::tile_ir() const {
                                          table().nvrtcGetTileIR, "Reading the compiled Tile IR");
 }
 
+Result<std::vector<std::byte>> NvrtcProgram::optix_ir() const {
+    return fetch<std::vector<std::byte>>(table(), program_.get(), table().nvrtcGetOptiXIRSize,
+                                         table().nvrtcGetOptiXIR, "Reading the compiled OptiX IR");
+}
+
 Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) const {
     const char* lowered = nullptr;
     const auto result = table().nvrtcGetLoweredName(program_.get(), expression.c_str(), &lowered);

@@ -41,6 +41,7 @@ public:
     [[nodiscard]] Result<std::vector<std::byte>> lto_ir() const;
     /// Only after a compilation with --enable-tile or --tile-only.
     [[nodiscard]] Result<std::vector<std::byte>> tile_ir() const;
+    [[nodiscard]] Result<std::vector<std::byte>> optix_ir() const;
     [[nodiscard]] Result<std::string> lowered_name(const std::string& expression) const;
 
 private:

@@ -28,8 +28,8 @@ struct NoFlag {};
 template <FieldsOf<CompileOptions> Options>
 void each_field(Options& options, const auto& visit) {
     auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
-           line_info, debug, source_files, relocatable, lto, minimal, tile, toolkit_headers,
-           extra_flags] = options;
+           line_info, debug, source_files, relocatable, lto, minimal, tile, optix_ir,
+           toolkit_headers, extra_flags] = options;
     visit("standard", standard, Flag{"--std="});
     visit("definitions", definitions, Flag{"-D"});
     visit("include_folders", include_folders, Flag{"-I"});
@@ -45,6 +45,7 @@ void each_field(Options& options, const auto& visit) {
     visit("lto", lto, Flag{"--dlink-time-opt"});
     visit("minimal", minimal, Flag{"--minimal"});
     visit("tile", tile, OwnFlags{});
+    visit("optix_ir", optix_ir, Flag{"--optix-ir"});
     visit("extra_flags", extra_flags, OwnFlags{});
 }
 

@@ -22,7 +22,8 @@ enum EntrySection : std::uint32_t {
     messages,
     lto_ir,
     tile_ir,
-    answer
+    answer,
+    optix_ir
 };
 
 Bytes format_properties(const Entry& entry) {
@@ -74,6 +75,8 @@ Status check_consistency(const Entry& entry) {
         if (image.lto_ir.empty()) return damaged("it holds no LTO-IR");
     } else if (value_of(*fields, "output") == tile_ir_output) {
         if (image.tile_ir.empty()) return damaged("it holds no Tile IR");
+    } else if (value_of(*fields, "output") == optix_ir_output) {
+        if (image.optix_ir.empty()) return damaged("it holds no OptiX IR");
     } else if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
         return damaged("it holds no code");
     }
@@ -89,6 +92,9 @@ Result<Entry> read_entry(const SealedFile& file) {
     LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
     LODE_TRY_ASSIGN(entry.image.lto_ir, file.section(EntrySection::lto_ir));
     LODE_TRY_ASSIGN(entry.image.tile_ir, file.section(EntrySection::tile_ir));
+    if (file.has(EntrySection::optix_ir)) {
+        LODE_TRY_ASSIGN(entry.image.optix_ir, file.section(EntrySection::optix_ir));
+    }
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
     if (file.has(EntrySection::answer)) {
@@ -122,6 +128,8 @@ Bytes format_entry(const Entry& entry) {
         write(answer, *entry.answer);
         out.section(EntrySection::answer, answer.bytes(), SealedWriter::Effort::usual);
     }
+    if (!entry.image.optix_ir.empty())
+        out.section(EntrySection::optix_ir, entry.image.optix_ir, SealedWriter::Effort::usual);
     return out.seal();
 }
 

@@ -12,6 +12,7 @@
 //   8 LTO-IR      as the compiler gave it; empty unless the key's output is lto-ir
 //   9 Tile IR     as the compiler gave it; empty unless tile kernels were asked for
 //   10 answer     the answer to a call by a program; only where the key's output is nvrtc
+//   11 OptiX IR   as the compiler gave it; only where the key's output is optix-ir
 #pragma once
 
 #include "jit/request/bytes.hpp"
@@ -32,6 +33,8 @@ namespace LODE_NAMESPACE::cache {
 inline constexpr std::string_view lto_ir_output = "lto-ir";
 /// That of a compilation of tile kernels alone.
 inline constexpr std::string_view tile_ir_output = "tile-ir";
+/// That of a compilation to OptiX IR.
+inline constexpr std::string_view optix_ir_output = "optix-ir";
 /// That of a call by a program (nvrtc_call.hpp): the answer has all outputs.
 inline constexpr std::string_view answer_output = "nvrtc";
 

@@ -126,6 +126,7 @@ void write(ByteWriter& out, const Image& image) {
     out.long_text(image.ptx);
     out.long_text(as_text(image.lto_ir));
     out.long_text(as_text(image.tile_ir));
+    out.long_text(as_text(image.optix_ir));
     out.long_text(as_text(format_symbols(image)));
     out.long_text(as_text(format_messages(image)));
 }
@@ -138,6 +139,7 @@ std::optional<Image> read_image(ByteReader& in) {
     image.ptx = in.long_text();
     image.lto_ir = read_bytes(in);
     image.tile_ir = read_bytes(in);
+    image.optix_ir = read_bytes(in);
     const auto symbols = read_bytes(in);
     const auto messages = read_bytes(in);
     if (!in.ok() || !arch || !parse_symbols(symbols, image) || !parse_messages(messages, image))

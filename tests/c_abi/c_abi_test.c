@@ -169,6 +169,8 @@ static void test_images(void) {
     NEED(lode_device_code(device, image, &bytes, &size));
     CHECK(size == strlen(scale_ptx) + 1 && memcmp(bytes, scale_ptx, size) == 0);
     CHECK(strcmp(lode_image_symbol(image, "scale"), "scale") == 0);
+    NEED(lode_image_part(image, LODE_IMAGE_OPTIX_IR, &bytes, &size));
+    CHECK(size == 0);
     REFUSED(lode_image_part(image, 9, &bytes, &size), LODE_INVALID_ARGUMENT, "part 9");
     NEED(lode_library_load(device, image, &library));
     lode_image_free(image);

@@ -162,7 +162,7 @@ RandomRequest random_request(std::uint64_t seed, std::span<const ComputeCapabili
     if (request.source + 1 == std::size(sources)) request.names = {"named<float>"};
     CompileOptions& options = request.options;
     for (std::size_t changes = dice.below(4); changes > 0; --changes) {
-        switch (dice.below(13)) {
+        switch (dice.below(14)) {
             case 0:
                 options.debug = true;
                 break;
@@ -173,7 +173,10 @@ RandomRequest random_request(std::uint64_t seed, std::span<const ComputeCapabili
                 options.relocatable = true;
                 break;
             case 3:
-                options.relocatable = options.lto = true;
+                options.relocatable = options.lto = !options.optix_ir;
+                break;
+            case 13:
+                options.optix_ir = !options.lto;
                 break;
             case 4:
                 options.math.preset = Math::Preset::fast;
@@ -226,10 +229,11 @@ std::string digest_of(const Result<Image>& image) {
     std::string names;
     for (const auto& [name, lowered] : image->lowered_names)
         names += name + "=" + lowered + " ";
-    return fmt::format("ptx {} cubin {} lto {} log {} {}",
+    return fmt::format("ptx {} cubin {} lto {} optix {} log {} {}",
                        sha256(without_call_numbers(image->ptx)).to_hex().substr(0, 12),
                        sha256(image->cubin).to_hex().substr(0, 12),
                        sha256(image->lto_ir).to_hex().substr(0, 12),
+                       sha256(image->optix_ir).to_hex().substr(0, 12),
                        sha256(image->log).to_hex().substr(0, 12), names);
 }
 

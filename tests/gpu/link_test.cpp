@@ -86,6 +86,8 @@ TEST_CASE("link: the driver's linker refuses what only nvJitLink has") {
     const std::vector lto_inputs{require(LinkInput::from_image(lto))};
     CHECK(link_with_driver(device, lto_inputs).error().code == Errc::not_supported);
     CHECK(device.load(lto).error().message.find("is LTO-IR") != std::string::npos);
+    const auto optix = compile_part(device, op_source, "op.cu", {.optix_ir = true});
+    CHECK(device.load(optix).error().message.find("optixModuleCreate()") != std::string::npos);
 }
 
 TEST_CASE("link: a user's function is inlined into a library's kernel, which runs") {

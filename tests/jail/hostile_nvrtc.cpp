@@ -291,3 +291,10 @@ LODE_HOSTILE nvrtcResult nvrtcGetLTOIRSize(nvrtcProgram /*program*/, std::size_t
 LODE_HOSTILE nvrtcResult nvrtcGetLTOIR(nvrtcProgram /*program*/, char* /*code*/) {
     return NVRTC_SUCCESS;
 }
+LODE_HOSTILE nvrtcResult nvrtcGetOptiXIRSize(nvrtcProgram /*program*/, std::size_t* size) {
+    *size = 0;
+    return NVRTC_SUCCESS;
+}
+LODE_HOSTILE nvrtcResult nvrtcGetOptiXIR(nvrtcProgram /*program*/, char* /*code*/) {
+    return NVRTC_SUCCESS;
+}

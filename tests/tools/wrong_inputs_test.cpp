@@ -58,6 +58,8 @@ constexpr WrongLine without_driver[] = {
     {"compile %k.cu --arch sm_90 --ptx=maybe", 2, "--ptx is an option without a value."},
     {"compile %k.cu --arch sm_90 --ptx --lto", 2,
      "--ptx and --lto exclude each other: there is no PTX."},
+    {"compile %k.cu --arch sm_90 --ptx --optix-ir", 2,
+     "--ptx and --optix-ir exclude each other: there is no PTX."},
     {"compile %k.cu --arch sm_90 --std 17 --std 20", 2,
      "--std is given 2 times; it may be given once."},
     {"compile %k.cu --arch sm_90 --fast-math --math ieee", 2,

@@ -19,6 +19,7 @@ constexpr std::pair<std::string_view, std::string_view> words[] = {
     {"CompileOptions::debug", "--debug"},
     {"CompileOptions::relocatable", "--relocatable"},
     {"CompileOptions::lto", "--lto"},
+    {"CompileOptions::optix_ir", "--optix-ir"},
     {"CompileOptions::tile", "--tile"},
     {"use CompileOptions::minimal", "only manifests and applications can have minimal code"},
     {"CompileOptions::extra_flags", "--flag"},

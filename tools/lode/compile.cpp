@@ -86,10 +86,12 @@ Status check_files(const CompileCommand& command) {
 /// The kinds of files that a compilation for `arch` gives, as they end.
 std::vector<std::string> kinds_of(const CompileJob& job, const Arch& arch) {
     std::vector<std::string> kinds;
-    const bool has_code = job.options.tile != Tile::only && !job.options.lto;
+    const bool has_code =
+        job.options.tile != Tile::only && !job.options.lto && !job.options.optix_ir;
     if (has_code && arch.is_real()) kinds.emplace_back("cubin");
     if (has_code && (job.ptx || !arch.is_real())) kinds.emplace_back("ptx");
     if (job.options.lto) kinds.emplace_back("ltoir");
+    if (job.options.optix_ir) kinds.emplace_back("optixir");
     if (job.options.tile != Tile::none) kinds.emplace_back("tileir");
     return kinds;
 }
@@ -122,10 +124,12 @@ Result<CompileJob> read_job(const CompileCommand& command) {
     LODE_TRY(check_files(command));
     if (!command.output) LODE_TRY(check_result_folder(command.folder));
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
-    if (command.ptx && (options.lto || options.tile == Tile::only)) {
+    if (command.ptx && (options.lto || options.optix_ir || options.tile == Tile::only)) {
         return fail(Errc::invalid_argument,
                     fmt::format("--ptx and --{} exclude each other: there is no PTX.",
-                                options.lto ? "lto" : "tile only"));
+                                options.lto        ? "lto"
+                                : options.optix_ir ? "optix-ir"
+                                                   : "tile only"));
     }
     LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names));
     std::optional<Result<Target>> target;
@@ -176,10 +180,11 @@ struct Output {
 std::vector<Output> outputs_of(const std::string& file, const Image& image, const CompileJob& job) {
     std::vector<Output> outputs;
     for (auto& kind : kinds_of(job, image.arch)) {
-        const auto bytes = kind == "cubin"   ? std::span(image.cubin)
-                           : kind == "ptx"   ? std::as_bytes(std::span(image.ptx))
-                           : kind == "ltoir" ? std::span(image.lto_ir)
-                                             : std::span(image.tile_ir);
+        const auto bytes = kind == "cubin"     ? std::span(image.cubin)
+                           : kind == "ptx"     ? std::as_bytes(std::span(image.ptx))
+                           : kind == "ltoir"   ? std::span(image.lto_ir)
+                           : kind == "optixir" ? std::span(image.optix_ir)
+                                               : std::span(image.tile_ir);
         if (bytes.empty()) continue;  // Not every source has tile kernels.
         auto path = job.output;
         if (path.empty()) {
@@ -336,6 +341,10 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
         ->group(group);
     command.add_flag("--lto", flags.lto, "LTO-IR for `lode link`, instead of machine code and PTX")
         ->group(group);
+    command
+        .add_flag("--optix-ir", flags.optix_ir,
+                  "OptiX IR for optixModuleCreate(), instead of machine code and PTX")
+        ->group(group);
     add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N")
         ->transform(whole_number(0, most_registers));
     add("--tile", flags.tile,
@@ -398,8 +407,8 @@ Command declare_compile(CLI::App& app) {
         ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
-        "Without --output, results are named after FILE, with .ARCH.cubin, .ARCH.ptx, .ARCH.ltoir "
-        "or .ARCH.tileir in place of its extension.");
+        "Without --output, results are named after FILE, with .ARCH.cubin, .ARCH.ptx, .ARCH.ltoir, "
+        ".ARCH.tileir or .ARCH.optixir in place of its extension.");
 
     return {command,
             [values]() -> Result<Work> {

@@ -68,6 +68,7 @@ Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
     options.debug = flags.debug;
     options.relocatable = flags.relocatable;
     options.lto = flags.lto;
+    options.optix_ir = flags.optix_ir;
     options.max_registers = flags.max_registers;
     options.extra_flags = flags.extra_flags;
     LODE_TRY(compile_flags(options));

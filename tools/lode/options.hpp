@@ -26,6 +26,7 @@ struct CompileFlags {
     bool debug = false;
     bool relocatable = false;
     bool lto = false;
+    bool optix_ir = false;
     int max_registers = 0;
     std::string tile;  ///< Empty: the library's default.
     std::vector<std::string> extra_flags;

@@ -43,7 +43,7 @@ Status check_way(std::string_view option, const fs::path& path, const fs::path& 
 }
 
 /// The kinds of files that hold compiled code.
-constexpr std::string_view code_kinds[] = {"cubin", "ptx", "ltoir", "tileir"};
+constexpr std::string_view code_kinds[] = {"cubin", "ptx", "ltoir", "tileir", "optixir"};
 
 /// A file's extension without its dot.
 std::string kind_of(const fs::path& file) {

@@ -92,7 +92,7 @@ struct KernelSignature {
 struct Image {
     std::string name;              ///< Where it came from, for messages, e.g. "saxpy.cu".
     Arch arch;                     ///< The exact target, with its suffix.
-    std::vector<std::byte> cubin;  ///< Machine code; empty for a virtual target and for LTO-IR.
+    std::vector<std::byte> cubin;  ///< Machine code; empty for a virtual target and for IR.
     std::string ptx;               ///< The PTX it was made from; empty if not kept.
     /// LTO-IR, for Linker only: the compiler's intermediate code. Such an image has neither machine
     /// code nor PTX.
@@ -100,6 +100,9 @@ struct Image {
     /// Tile IR: the tile kernels of CompileOptions::tile, which the driver compiles. The machine
     /// code and PTX contain none of them.
     std::vector<std::byte> tile_ir = {};
+    /// OptiX IR, which OptiX alone loads: CompileOptions::optix_ir. Such an image has no other
+    /// code.
+    std::vector<std::byte> optix_ir = {};
     std::map<std::string, std::string> lowered_names;  ///< Name expression → symbol in the image.
     std::vector<KernelSignature> kernels;              ///< From the PTX; empty without PTX.
     std::vector<KernelResources> resources;            ///< Empty without a cubin or its report.

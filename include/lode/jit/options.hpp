@@ -100,6 +100,9 @@ struct CompileOptions {
     bool minimal = false;
     /// Tile kernels, as Tile IR for a driver that compiles it. Not together with lto.
     Tile tile = Tile::none;
+    /// --optix-ir: the image holds OptiX IR, for optixModuleCreate(), and no other code. Not
+    /// together with lto or tile.
+    bool optix_ir = false;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
     /// For NVRTC, also in nvcc's spelling. Flags of nvcc that concern the host alone (-O3, -g) have
     /// no effect; those that have a member here, or that lode can't follow (-arch, -o), are

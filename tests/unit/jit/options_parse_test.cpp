@@ -65,6 +65,7 @@ TEST_CASE("parsed options: the flags of NVRTC and nvcc become members") {
           CompileOptions{.math = {.prec_sqrt = false}, .debug = true, .relocatable = true});
     for (const char* form : {"-dlto", "--dlink-time-opt"})
         CHECK(CompileOptions::parse({form})->lto);
+    CHECK(CompileOptions::parse({"-optix-ir"})->optix_ir);
     for (const char* form : {"-std=c++14", "--std=c++14"})
         CHECK(CompileOptions::parse({form})->standard == Standard::cxx14);
     CHECK(CompileOptions::parse({"-std", "c++11"})->standard == Standard::cxx11);

@@ -66,6 +66,9 @@ TEST_CASE("options: tile kernels beside others or alone, and never with LTO") {
     CHECK(refused.error().code == Errc::invalid_argument);
     CHECK(contains(refused.error().message, "CompileOptions::tile and CompileOptions::lto"));
     options.lto = false;
+    options.optix_ir = true;
+    CHECK(contains(compile_flags(options).error().message, "optix_ir and CompileOptions::tile"));
+    options.optix_ir = false;
     options.tile = lode::Tile::only;
     CHECK(*compile_flags(options) == Flags{"--std=c++17", "--tile-only"});
 }

@@ -114,6 +114,7 @@ TEST_CASE("cached compiler: whatever changes the code changes the key") {
     CHECK(misses(saxpy, {.relocatable = true}));
     CHECK(misses(saxpy, {.lto = true}));
     CHECK(misses(saxpy, {.lto = true}, "sm_90"));
+    CHECK(misses(saxpy, {.optix_ir = true}));
     CHECK(misses(saxpy, {.toolkit_headers = false}));
     CHECK(misses(saxpy, {.extra_flags = {"--extra-device-vectorization"}}));
 }

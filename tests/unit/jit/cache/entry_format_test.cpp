@@ -83,6 +83,17 @@ TEST_CASE("entry: LTO-IR round-trips, and a key for it needs it") {
     CHECK_FALSE(parse_entry(format_entry(entry)));
 }
 
+TEST_CASE("entry: OptiX IR round-trips, and a key for it needs it") {
+    Entry entry = example_entry();
+    entry.image.optix_ir = std::exchange(entry.image.cubin, {});
+    entry.image.ptx.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));  // The key doesn't say OptiX IR.
+    entry.key_text = KeyWriter(entry.key_text).field("output", optix_ir_output).finish().text;
+    CHECK(parse_entry(format_entry(entry)) == entry);
+    entry.image.optix_ir.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));
+}
+
 TEST_CASE("entry: Tile IR round-trips beside other code and alone, and a key for it needs it") {
     Entry entry = example_entry();
     entry.image.tile_ir.assign(100, std::byte{0x7f});

@@ -82,6 +82,8 @@ public:
         const auto bytes = as_bytes(code);
         if (request.options.lto) {
             image.lto_ir.assign(bytes.begin(), bytes.end());
+        } else if (request.options.optix_ir) {
+            image.optix_ir.assign(bytes.begin(), bytes.end());
         } else {
             image.cubin.assign(bytes.begin(), bytes.end());
             image.ptx = "// " + code;

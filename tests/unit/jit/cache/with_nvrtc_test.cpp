@@ -70,6 +70,21 @@ TEST_CASE("with nvrtc: LTO-IR comes back from the folder, byte for byte") {
     CHECK(*found.image == *compiled.image);
 }
 
+TEST_CASE("with nvrtc: OptiX IR comes back from the folder, byte for byte") {
+    const Scratch scratch;
+    const auto source =
+        Source::text("extern \"C\" __global__ void __raygen__rg(int* x) { *x = 1; }\n", "rg.cu");
+    const auto arch = unwrap(Arch::parse("compute_90"));
+    const auto compiled = unwrap(compiler_on(scratch).compile(source, arch, {.optix_ir = true}));
+    CHECK_FALSE(compiled.report.hit());
+    CHECK(compiled.report.not_kept == "");
+    CHECK_FALSE(compiled.image->optix_ir.empty());
+    CHECK(compiled.image->ptx.empty());
+    const auto found = unwrap(compiler_on(scratch).compile(source, arch, {.optix_ir = true}));
+    CHECK(found.report.tier == "disk");
+    CHECK(*found.image == *compiled.image);
+}
+
 // NVRTC's own trace of file accesses corrupts the heap after a few compilations with #line.
 TEST_CASE("with nvrtc: #line directives, sources in memory and failures are handled") {
     const Scratch scratch;
