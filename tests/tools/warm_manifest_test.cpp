@@ -47,10 +47,10 @@ std::string refusal_of_request(const std::string& request) {
 
 /// One set of options for each member, each different from the default in that member.
 std::vector<CompileOptions> options_for_every_member() {
-    std::vector<CompileOptions> all(20);
+    std::vector<CompileOptions> all(21);
     auto* next = all.data();
     // This doesn't compile when a member is added: add a set for it.
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *next;
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = *next;
     [[maybe_unused]] const auto& [preset, ftz, prec_div, prec_sqrt, fmad] = next->math;
     (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}, {"F(x, ...)", "x==1"}};
     (next++)->include_folders = {"/a b", "c"};
@@ -70,6 +70,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->lto = true;
     (next++)->minimal = true;
     (next++)->tile = lode::Tile::only;
+    (next++)->optix_ir = true;
     (next++)->toolkit_headers = false;
     (next++)->extra_flags = {"--restrict", "--unknown=\"1\""};
     CHECK(next == all.data() + all.size());

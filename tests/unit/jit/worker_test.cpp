@@ -119,7 +119,7 @@ TEST_CASE("workers: whatever option is set, the image is that of this process") 
     auto folder = make_scratch();
     fs::create_directories(folder.path() / "include");
     std::ofstream(folder.path() / "include/value.h") << "#define LIMIT 7\n";
-    std::vector<CompileOptions> all(14);
+    std::vector<CompileOptions> all(15);
     auto next = all.begin();
     (next++)->definitions = {{"LIMIT", "5"}};
     (next++)->include_folders = {folder.path() / "include"};
@@ -136,13 +136,15 @@ TEST_CASE("workers: whatever option is set, the image is that of this process") 
     (next++)->relocatable = true;
     (next++)->lto = true;
     (next++)->minimal = true;
+    (next++)->optix_ir = true;
     (next++)->toolkit_headers = false;
     (next++)->extra_flags = {"--restrict"};
     REQUIRE(next == all.end());
     // A further member doesn't compile here: add it above.
     [[maybe_unused]] const auto& [definitions, include_folders, headers, pre_includes, standard,
                                   math, max_registers, line_info, debug, source_files, relocatable,
-                                  lto, minimal, tile, toolkit_headers, extra_flags] = all.front();
+                                  lto, minimal, tile, optix_ir, toolkit_headers, extra_flags] =
+        all.front();
     const auto here = compiler_in(folder.path() / "a", {});
     const auto there = compiler_in(folder.path() / "b", workers(1));
     const auto source = Source::text(
