@@ -99,6 +99,9 @@ public:
     [[nodiscard]] bool notes_copies() const noexcept { return !copied_.empty(); }
     /// The parameters that registers' pointers come from.
     void set_pointer_origins(std::vector<u32> origins) { pointer_origins_ = std::move(origins); }
+    /// The registers that note_shuffled_registers() follows.
+    void set_shuffled(std::vector<bool> registers) { shuffled_ = std::move(registers); }
+    [[nodiscard]] const std::vector<bool>& shuffled() const noexcept { return shuffled_; }
     void set_uses(std::vector<u8> uses) { uses_ = std::move(uses); }
     /// What becomes of the values in an operand's register: use_…, of uses.hpp. Only known in
     /// functions with volatile loads or atomics.
@@ -170,6 +173,7 @@ private:
     std::vector<bool> copied_;
     std::vector<bool> padding_loads_;
     std::vector<u8> uses_;
+    std::vector<bool> shuffled_;
     std::vector<u32> pointer_origins_;
     Indexing indexing_;
     struct {

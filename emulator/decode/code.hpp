@@ -95,6 +95,7 @@ struct DecodedKernel {
     bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
     std::vector<SharedVariable> shared_variables;  ///< By ascending offset, without dynamic ones.
     std::deque<exec::FixedShuffle> shuffles;
+    std::deque<exec::ShuffledRegisters> shuffled_registers;
     std::deque<exec::MatrixProduct> products;
     std::deque<exec::WarpgroupProduct> warpgroup_products;
     std::deque<exec::ProductRegisters> product_registers;

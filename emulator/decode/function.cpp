@@ -8,6 +8,7 @@
 #include "emulator/decode/product_registers.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
+#include "emulator/decode/shuffled.hpp"
 #include "emulator/decode/uses.hpp"
 #include "emulator/decode/waits.hpp"
 
@@ -87,6 +88,7 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
                       {builder_.frame().reg(static_cast<u32>(instruction.guard))});
     }
     if (builder_.notes_copies()) note_copies(builder_);
+    if (!builder_.shuffled().empty()) note_shuffled_registers(builder_, builder_.shuffled());
     if (!product_registers_.empty()) note_product_registers(builder_, product_registers_);
     decoder_of(opcode.name())(builder_);
     if (const Word word = opcode.left_over(); word)
@@ -163,13 +165,15 @@ void FunctionDecoder::resolve_branches() {
         *place = ops + first_op_[instruction];
 }
 
-// The check for unwritten memory remembers what copied registers hold, and the race check what
-// products do with theirs, by slot.
+// The check for unwritten memory remembers what copied registers hold, the race check what products
+// do with theirs, and that of synchronisation what shuffles have taken, by slot.
 std::vector<bool> FunctionDecoder::registers_to_keep(const std::vector<bool>& copied) const {
     std::vector<bool> keep = copied;
     keep.resize(function_.registers.size());
     for (std::size_t k = 0; k < product_registers_.size(); ++k)
         keep[k] = keep[k] || product_registers_[k];
+    for (std::size_t k = 0; k < builder_.shuffled().size(); ++k)
+        keep[k] = keep[k] || builder_.shuffled()[k];
     return keep;
 }
 
@@ -178,6 +182,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     code_.function = &function_;
     place_variables();
     product_registers_ = product_registers(graph);
+    if (builder_.build().module->follows_shuffles) builder_.set_shuffled(shuffled_registers(graph));
     // Without a map of written bytes, nothing asks what is copied.
     const bool notes_copies = builder_.build().module->memory->written() != nullptr;
     std::vector<bool> copied;

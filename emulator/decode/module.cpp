@@ -202,6 +202,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     body->memory = &memory;
     body->owner = options.owner;
     body->shares_slots = options.shares_slots;
+    body->follows_shuffles = options.follows_shuffles;
     body->lines.set_source(options.lines);
     body->compute_capability = 10 * cc_major + cc_minor;
     body->label = options.label.empty() ? "module" : options.label;

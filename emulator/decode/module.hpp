@@ -94,6 +94,9 @@ struct LoadOptions {
     std::uint64_t room = ~std::uint64_t{0};
     /// Registers whose lives don't overlap share memory; false only in tests, for comparison.
     bool shares_slots = true;
+    /// For the check of synchronisation: what a shuffle takes from an absent lane is reported where
+    /// it is used; otherwise at the shuffle, used or not.
+    bool follows_shuffles = false;
     /// Asked when a place in a function without lines of its own has to be named; may be null.
     std::shared_ptr<LineSource> lines = {};
 };

@@ -16,8 +16,9 @@ struct ModuleParts {
     std::string label;
     ptx::Module ast;
     int owner = 0;
-    bool shares_slots = true;    ///< LoadOptions::shares_slots.
-    int compute_capability = 0;  ///< 10 * major + minor of the loading device.
+    bool shares_slots = true;       ///< LoadOptions::shares_slots.
+    bool follows_shuffles = false;  ///< LoadOptions::follows_shuffles.
+    int compute_capability = 0;     ///< 10 * major + minor of the loading device.
     u64 data = 0;  ///< Address of the allocation that holds all variables; 0 without variables.
     u64 data_bytes = 0;
     u64 constant_bytes = 0;          ///< Total size of the .const variables.

@@ -146,6 +146,19 @@ struct UndefinedRegisters {
     std::unordered_map<const u8*, std::array<u16, lanes>> rows;
 };
 
+/// What a lane has taken from an absent lane, by a shuffle.
+struct AbsentValue {
+    const Op* shuffle = nullptr;
+    std::string_view state;  ///< Why the lane is absent.
+    u32 from = 0;
+    u32 members = 0;
+};
+
+/// Registers that hold such values or what is computed from them, by their place in a frame.
+struct AbsentValues {
+    std::unordered_map<const u8*, std::array<AbsentValue, lanes>> rows;
+};
+
 /// A named barrier of a block.
 struct Barrier {
     u32 arrived = 0;   ///< Threads; includes missing lanes of complete warps if there is a count.
@@ -172,6 +185,7 @@ struct Warp {
     u32 owes_cluster_barrier = 0;         ///< Lanes that have arrived and not waited since.
     Store local_written;                  ///< Holds WarpContext::local_written.
     std::unique_ptr<UndefinedRegisters> undefined;  ///< For the check for unwritten bytes.
+    std::unique_ptr<AbsentValues> absent;           ///< For the check of synchronisation.
 
     /// Adds a group. Each member is written by itself, as it will be read: a processor waits when a
     /// load spans several stores that are on their way.

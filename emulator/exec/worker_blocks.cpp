@@ -130,6 +130,7 @@ void Worker::reopen_warp(Warp& warp) {
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
+    warp.absent.reset();
     warp.count = 0;
     warp.add(code.ops.data(), &warp.root, warp.launched);
 }
@@ -158,6 +159,7 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
         std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
         warp.undefined.reset();
     }
+    warp.absent.reset();
     warp.count = 0;
     warp.add(code.ops.data(), &warp.root, warp.launched);
     if (!new_shape) return;

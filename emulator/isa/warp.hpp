@@ -4,6 +4,8 @@
 
 #include "emulator/isa/op.hpp"
 
+#include <vector>
+
 namespace lode::emulator::exec {
 
 /// The index in Op::r of the member mask, for every warp operation.
@@ -34,6 +36,14 @@ struct FixedShuffle {
     u32 members = 0;
     u32 valid = 0;  ///< Lanes whose source lane is in range.
     alignas(32) u32 from[32] = {};
+};
+
+/// The registers of an instruction that may hold what shuffles have taken from absent lanes, or
+/// what is computed from it.
+struct ShuffledRegisters {
+    std::vector<Slot> reads, writes;
+    bool computes = false;     ///< The results hold what is read; otherwise that is used.
+    Slot condition = no_slot;  ///< selp: where it is true, only reads[0] counts, else reads[1].
 };
 
 enum class Vote : u16 { all, any, uniform, ballot };

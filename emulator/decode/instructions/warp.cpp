@@ -69,6 +69,9 @@ void shuffle(Builder& b) {
     const bool fixed = lane && clamp && members;
     Op& op = emit_warp(b, fixed ? Operation::shuffle_fixed : Operation::shuffle, to, from);
     op.flags = kind;
+    const ptx::Operand& result = b.operand(0);
+    if (result.kind == ptx::OperandKind::reg && !b.shuffled().empty() && b.shuffled()[result.index])
+        op.r[5] = b.frame().reg(result.index);
     if (fixed)
         op.table = &b.kernel().shuffles.emplace_back(fixed_shuffle(kind, *lane, *clamp, *members));
     b.write_back(to);

@@ -3,6 +3,10 @@
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/isa/control.hpp"
+#include "emulator/isa/warp.hpp"
+
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,10 +25,17 @@ void report_sync(WarpContext& c, const Op* op, u32 lane, Finding kind, const std
     if (is_new_finding(c, op, kind)) report_finding(c, op, lane, kind, what);
 }
 
-std::string lane_state(const Warp& warp, u32 lane) {
-    if (((warp.launched >> lane) & 1) == 0) return "doesn't exist";
-    if (((warp.live >> lane) & 1) == 0) return "has exited";
-    return "doesn't take part";
+std::string_view lane_state(const Warp& warp, u32 lane) {
+    if (((warp.launched >> lane) & 1) == 0) return "doesn't exist in a shuffle";
+    if (((warp.live >> lane) & 1) == 0) return "has exited in a shuffle";
+    return "doesn't take part in a shuffle";
+}
+
+void report_absent(WarpContext& c, u32 lane, const AbsentValue& value, std::string_view use) {
+    report_sync(c, value.shuffle, lane, Finding::absent_lane,
+                fmt::format("reads the value of a lane that {}\nlanes: lane {} reads that of lane "
+                            "{}, with the member mask 0x{:08x}{}",
+                            value.state, lane, value.from, value.members, use));
 }
 
 }  // namespace
@@ -49,13 +60,46 @@ void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* mem
         if (((c.mask & members[i]) >> k & 1) != 0) return;
         const bool named = (members[i] >> k & 1) != 0;
         if (!named && !whole_result) return;
-        const std::string state =
-            named ? lane_state(*c.warp, k) + " in a shuffle" : "isn't in the shuffle's member mask";
-        report_sync(c, op, i, Finding::absent_lane,
-                    fmt::format("reads the value of a lane that {}\nlanes: lane {} reads that of "
-                                "lane {}, with the member mask 0x{:08x}",
-                                state, i, k, members[i]));
+        const AbsentValue value{
+            op, named ? lane_state(*c.warp, k) : "isn't in the shuffle's member mask", k,
+            members[i]};
+        if (op->r[5] == no_slot) return report_absent(c, i, value, {});
+        if (!c.warp->absent) c.warp->absent = std::make_unique<AbsentValues>();
+        c.warp->absent->rows[c.area[0] + op->r[5]][i] = value;
     });
+}
+
+const Op* note_shuffled_registers(WarpContext& c, const Op* op) {
+    if (!c.sync || !c.warp->absent) return op + 1;
+    const auto& registers = *static_cast<const ShuffledRegisters*>(op->table);
+    auto& rows = c.warp->absent->rows;
+    const bool selects = registers.condition != no_slot;
+    const u32 condition = selects ? predicate(c, registers.condition) : 0;
+    std::array<AbsentValue, lanes> read;
+    for (std::size_t k = 0; k < registers.reads.size(); ++k) {
+        if (registers.reads[k] == no_slot) continue;
+        const auto row = rows.find(c.area[0] + registers.reads[k]);
+        if (row == rows.end()) continue;
+        each_lane(selects ? c.mask & (k == 0 ? condition : ~condition) : c.mask, [&](u32 i) {
+            if (row->second[i].shuffle != nullptr) read[i] = row->second[i];
+        });
+    }
+    if (!registers.computes) {
+        each_lane(c.mask, [&](u32 i) {
+            if (read[i].shuffle == nullptr) return;
+            const std::string use = place_of(*c.launch, *c.warp, i, op, c.frame);
+            report_absent(c, i, std::exchange(read[i], {}), "\nuse: " + use);
+        });
+    }
+    const bool finds =
+        std::ranges::any_of(read, [](const AbsentValue& each) { return each.shuffle != nullptr; });
+    for (const Slot slot : registers.writes) {
+        const u8* const place = c.area[0] + slot;
+        if (!finds && !rows.contains(place)) continue;
+        auto& row = rows[place];
+        each_lane(c.mask, [&](u32 i) { row[i] = read[i]; });
+    }
+    return op + 1;
 }
 
 void check_barrier_ids(WarpContext& c, const Op* op) {

@@ -18,7 +18,8 @@ enum class MbarrierUse : u8 { init, invalidate, arrive, wait };
 /// A warp operation whose lanes have arrived.
 void check_members(WarpContext& c, const Op* op, const u32* members);
 /// Lane i takes its value from lane from[i]. `whole_result`: it may not be outside of the mask;
-/// with up and down it may, because programs ignore what such lanes compute.
+/// with up and down it may, because programs ignore what such lanes compute. What is wrong is
+/// reported, or noted for the use of the register r[5].
 void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* members,
                    bool whole_result);
 /// Lanes of WarpContext::mask arrive at a barrier: `threads` of `expected` (0: all of the block).

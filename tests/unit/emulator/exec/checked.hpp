@@ -35,6 +35,7 @@ struct Checked : Rig {
         auto image =
             compiler.compile(Source::text(source, "checked.cu"), *Arch::parse(arch), compile);
         if (!image) throw std::runtime_error(image.error().message + "\n" + image.error().log);
+        load_options.follows_shuffles = true;
         // Code for an architecture's own features runs on that one only.
         const std::string_view name = arch;
         module = name == "compute_90a"    ? load(image->ptx, 9, 0)

@@ -25,7 +25,7 @@ struct Rig {
     }
 
     std::unique_ptr<Module> load(std::string_view ptx, int major = 9, int minor = 0) {
-        LoadOutcome outcome = Module::load(memory, ptx, major, minor);
+        LoadOutcome outcome = Module::load(memory, ptx, major, minor, load_options);
         INFO(outcome.log);
         REQUIRE(outcome.status == LoadStatus::ok);
         return std::move(outcome.module);
@@ -54,6 +54,7 @@ struct Rig {
     Memory memory;
     Machine machine;
     LaunchOptions options;
+    LoadOptions load_options;
     std::uint32_t shared = 0;
 };
 

@@ -50,6 +50,44 @@ TEST_CASE("sync: a shuffle from a lane that takes no part is found") {
                 "reads the value of a lane that has exited in a shuffle");
 }
 
+TEST_CASE("sync: what a lane takes from an absent lane is found where it is used") {
+    // As in a tree over the peers of a lane, whose last one has no next.
+    const std::string next =
+        "int next = lane < 15 ? lane + 1 : -1;\n"
+        "unsigned mask = lane < 16 ? 0xffffu : 0xffff0000u;\n"
+        "if (lane >= 16) return;\n";
+    expect_fine(next + "unsigned v = __shfl_sync(mask, lane, next);\nif (next >= 0) a[lane] = v;",
+                {32});
+    // An addition whose result isn't selected, in integers and in floats.
+    expect_fine(next +
+                    "unsigned v = __shfl_sync(mask, lane, next);\nunsigned sum = lane;\n"
+                    "if (next >= 0) sum += v;\na[lane] = sum;",
+                {32});
+    expect_fine(next +
+                    "float v = __shfl_sync(mask, (float)lane, next), sum = lane;\n"
+                    "if (next >= 0) sum += v;\na[lane] = __float_as_uint(sum);",
+                {32});
+    expect_fine(next +
+                    "unsigned v = lane;\nasm volatile(\"shfl.sync.idx.b32 %0, %0, %1, 31, %2;\" : "
+                    "\"+r\"(v) : \"r\"(next), \"r\"(mask));\nv = lane;\na[lane] = v;",
+                {32});
+    const std::string_view found =
+        "reads the value of a lane that isn't in the shuffle's member mask\n  lanes: lane 15 reads "
+        "that of lane 31, with the member mask 0x0000ffff\n  use: thread (15,0,0) of block "
+        "(0,0,0), checked.cu:";
+    expect_sync(next + "unsigned v = __shfl_sync(mask, lane, next);\nif (lane > 3) a[lane] = v;",
+                {32}, found);
+    expect_sync(next +
+                    "float v = __shfl_sync(mask, (float)lane, next), sum = lane;\n"
+                    "if (lane > 3) sum += v;\na[lane] = __float_as_uint(sum);",
+                {32}, found);
+    expect_sync(next +
+                    "float v = __shfl_sync(mask, (float)lane, next);\n"
+                    "for (int i = 0; i < 3; ++i) v = lane & 1 ? v * v : v + 1;\n"
+                    "if (v > 2 && lane > 3) a[lane] = 1;",
+                {32}, found);
+}
+
 TEST_CASE("sync: lanes of one operation with different masks are found") {
     expect_sync(
         "unsigned mask = lane < 16 ? 0xffffffffu : 0xffff0000u;\n"
