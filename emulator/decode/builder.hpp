@@ -99,6 +99,19 @@ public:
     [[nodiscard]] bool notes_copies() const noexcept { return !copied_.empty(); }
     /// The parameters that registers' pointers come from.
     void set_pointer_origins(std::vector<u32> origins) { pointer_origins_ = std::move(origins); }
+    /// Adds to made.reads and made.writes the slots of those of `registers` that the current
+    /// instruction reads and writes; whether there are any.
+    template <class T>
+    bool note_accesses(const std::vector<bool>& registers, T& made) {
+        const auto note_in = [&](std::vector<Slot>& slots) {
+            return [&](u32 index) {
+                if (registers[index]) slots.push_back(frame().reg(index));
+            };
+        };
+        graph().each_result(position(), note_in(made.writes));
+        graph().each_source(position(), note_in(made.reads));
+        return !made.reads.empty() || !made.writes.empty();
+    }
     /// The registers that note_shuffled_registers() follows.
     void set_shuffled(std::vector<bool> registers) { shuffled_ = std::move(registers); }
     [[nodiscard]] const std::vector<bool>& shuffled() const noexcept { return shuffled_; }

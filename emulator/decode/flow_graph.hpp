@@ -123,4 +123,27 @@ private:
     std::vector<bool> waits_;   ///< By instruction.
 };
 
+/// By register: whether it is one of `first`, or set from one of them by instructions for which
+/// passes_on(position) is true. Empty if `first` is.
+template <class F>
+[[nodiscard]] std::vector<bool> registers_from(const FlowGraph& graph, std::span<const u32> first,
+                                               F&& passes_on) {
+    if (first.empty()) return {};
+    std::vector<bool> found(graph.function().registers.size());
+    Worklist worklist(graph, Worklist::Direction::forward);
+    const auto add = [&](u32 index) {
+        if (!found[index]) worklist.changed(index);
+        found[index] = true;
+    };
+    for (const u32 index : first)
+        add(index);
+    while (const auto at = worklist.next()) {
+        if (!passes_on(*at)) continue;
+        bool from = false;
+        graph.each_source(*at, [&](u32 index) { from |= found[index]; });
+        if (from) graph.each_result(*at, add);
+    }
+    return found;
+}
+
 }  // namespace lode::emulator::decode

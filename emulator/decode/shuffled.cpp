@@ -53,41 +53,22 @@ std::vector<u32> unsure_results(const FlowGraph& graph) {
 }  // namespace
 
 std::vector<bool> shuffled_registers(const FlowGraph& graph) {
-    const ptx::Function& function = graph.function();
-    if (std::ranges::none_of(function.instructions, is_shuffle)) return {};
-    std::vector<bool> found(function.registers.size());
-    Worklist worklist(graph, Worklist::Direction::forward);
-    const auto add = [&](u32 index) {
-        if (!found[index]) worklist.changed(index);
-        found[index] = true;
-    };
-    std::ranges::for_each(unsure_results(graph), add);
-    if (std::ranges::find(found, true) == found.end()) return {};
-    while (const auto at = worklist.next()) {
-        if (!computes(graph, *at)) continue;
-        bool from = false;
-        graph.each_source(*at, [&](u32 index) { from |= found[index]; });
-        if (from) graph.each_result(*at, add);
-    }
-    return found;
+    if (std::ranges::none_of(graph.function().instructions, is_shuffle)) return {};
+    return registers_from(graph, unsure_results(graph),
+                          [&](u32 at) { return computes(graph, at); });
 }
 
 void note_shuffled_registers(Builder& b, const std::vector<bool>& registers) {
     const ptx::Instruction& instruction = b.instruction();
     exec::ShuffledRegisters made;
-    const auto note_in = [&](std::vector<Slot>& slots) {
-        return [&](u32 index) {
-            if (registers[index]) slots.push_back(b.frame().reg(index));
-        };
-    };
-    b.graph().each_result(b.position(), note_in(made.writes));
-    b.graph().each_source(b.position(), note_in(made.reads));
-    if (made.reads.empty() && made.writes.empty()) return;
+    if (!b.note_accesses(registers, made)) return;
     if (is_select(instruction)) {
         made.reads.clear();
         for (const u32 k : {1, 2}) {
             const std::size_t before = made.reads.size();
-            each_register(b.function(), b.operand(k), note_in(made.reads));
+            each_register(b.function(), b.operand(k), [&](u32 index) {
+                if (registers[index]) made.reads.push_back(b.frame().reg(index));
+            });
             if (made.reads.size() == before) made.reads.push_back(no_slot);
         }
         made.condition = b.predicate(b.operand(3));
