@@ -1,6 +1,7 @@
 #include "jit/compile.hpp"
 
 #include "base/elf.hpp"
+#include "base/ir_container.hpp"
 #include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
@@ -216,16 +217,26 @@ std::string ptx_alone(const Compilation& job) {
     return program->ptx().value_or("");
 }
 
+/// What a file that a compiler wrote is; empty for anything else.
+std::string_view compiled_kind(std::string_view code) noexcept {
+    const auto bytes = std::as_bytes(std::span(code));
+    if (is_fatbin(bytes)) return "a fat binary";
+    if (code.starts_with(elf::magic)) return "a cubin or object file";
+    const auto ir = ir_kind(bytes);
+    if (!ir) return "";
+    return ir == IrKind::lto ? "LTO-IR" : "OptiX IR";
+}
+
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
-    const bool is_fat = is_fatbin(std::as_bytes(std::span(code)));
-    if (is_fat || code.starts_with(elf::magic)) {
+    const auto kind = compiled_kind(code);
+    if (!kind.empty()) {
         return fail(Errc::invalid_argument,
                     fmt::format("'{}' is {}, compiled already. Pass the CUDA C++ that it was made "
                                 "from, or PTX (lode compile --ptx).",
-                                source.name(), is_fat ? "a fat binary" : "a cubin or object file"));
+                                source.name(), kind));
     }
     LODE_TRY(check_encoding(code, source.name(), Errc::invalid_argument));
     if (const auto at = code.find('\0'); at != std::string::npos) {

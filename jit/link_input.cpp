@@ -1,5 +1,6 @@
 #include "base/elf.hpp"
 #include "base/file.hpp"
+#include "base/ir_container.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/text_encoding.hpp"
 #include "base/tile_ir.hpp"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr std::string_view archive_magic = "!<arch>\n";
 constexpr std::string_view fatbin_magic = "\x50\xed\x55\xba";
-constexpr std::string_view lto_ir_magic = "\xed\x43\x4e\x7f";
 
 std::string_view text_of(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -85,7 +85,13 @@ Result<LinkInput> LinkInput::from_bytes(std::span<const std::byte> bytes, std::s
     const auto text = text_of(bytes);
     if (text.starts_with(archive_magic)) return plain_input(Kind::archive, bytes, std::move(name));
     if (text.starts_with(fatbin_magic)) return plain_input(Kind::fatbin, bytes, std::move(name));
-    if (text.starts_with(lto_ir_magic)) return plain_input(Kind::lto_ir, bytes, std::move(name));
+    const auto ir = ir_kind(bytes);
+    if (ir == IrKind::lto) return plain_input(Kind::lto_ir, bytes, std::move(name));
+    if (ir == IrKind::optix) {
+        return fail(
+            Errc::invalid_image,
+            fmt::format("'{}' is OptiX IR, which only OptiX takes (optixModuleCreate).", name));
+    }
     if (is_host_elf(text)) return plain_input(Kind::object, bytes, std::move(name));
     if (text.starts_with(elf::magic)) {
         LODE_TRY_ASSIGN(const Image image, Image::from_cubin(bytes, std::move(name)));

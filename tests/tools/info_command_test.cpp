@@ -133,6 +133,26 @@ TEST_CASE("lode info: Tile IR is recognised, with its version") {
     CHECK(json["parts"][0]["arch"].is_null());
 }
 
+TEST_CASE("lode info: OptiX IR is told from LTO-IR, and neither is source") {
+    const auto scratch = make_scratch();
+    const auto source = put(scratch.path() / "k.cu", saxpy_source).string();
+    for (const auto& [option, end, format] : {std::array{"--optix-ir", "optixir", "OptiX IR"},
+                                              std::array{"--lto", "ltoir", "LTO-IR"}}) {
+        const auto file = (scratch.path() / end).string();
+        const auto compiled =
+            lode::test::lode({"compile", source, "--arch", "sm_90", option, "-o", file}, no_driver);
+        REQUIRE_MESSAGE(compiled.exit_code == 0, compiled.err);
+        CHECK(lode::test::lode({"info", file, "--json"}).json()["format"] == format);
+        const auto again = lode::test::lode({"compile", file, "--arch", "sm_90"}, no_driver);
+        CHECK(again.exit_code == 2);
+        CHECK_CONTAINS(again.err,
+                       fmt::format("' is {}, compiled already. Pass the CUDA C++", format));
+    }
+    const auto file = (scratch.path() / "optixir").string();
+    CHECK_CONTAINS(lode::test::lode({"link", file, "--arch", "sm_90", "-o", file + ".out"}).err,
+                   "' is OptiX IR, which only OptiX takes (optixModuleCreate).");
+}
+
 TEST_CASE("lode info: --kernels shows what a file's kernels cost and their occupancy") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();

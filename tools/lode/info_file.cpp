@@ -2,6 +2,7 @@
 
 #include "base/cubin.hpp"
 #include "base/cxx_names.hpp"
+#include "base/ir_container.hpp"
 #include "base/tile_ir.hpp"
 #include "base/try.hpp"
 #include "tools/lode/input.hpp"
@@ -105,16 +106,16 @@ Json json_of(const FilePart& part) {
             {"kernels", part.kernels ? Json(*part.kernels) : Json()}};
 }
 
-/// A file of Tile IR, which isn't an input for linkers; its target and kernels can't be read.
-Answer info_tile_ir(const std::string& file, std::size_t size, int version) {
-    const auto text = cuda_version_text(version);
-    const FilePart part{"Tile IR", std::nullopt, FatbinEntry::Compression::none,
-                        size,      size,         std::nullopt};
+/// A file that isn't an input for linkers, and whose target and kernels can't be read.
+Answer info_opaque(const std::string& file, std::size_t size, const std::string& format,
+                   const std::string& title) {
+    const FilePart part{format, std::nullopt, FatbinEntry::Compression::none,
+                        size,   size,         std::nullopt};
     Answer answer;
     answer.text =
-        fmt::format("{}, Tile IR {}, {} bytes\n\n{}", input_name(file), text, size, text_of(part));
+        fmt::format("{}, {}, {} bytes\n\n{}", input_name(file), title, size, text_of(part));
     answer.fields = {{"file", file},
-                     {"format", "Tile IR"},
+                     {"format", format},
                      {"bytes", size},
                      {"parts", Json::array({json_of(part)})}};
     return answer;
@@ -123,7 +124,9 @@ Answer info_tile_ir(const std::string& file, std::size_t size, int version) {
 Result<Answer> info_file(const std::string& file) {
     LODE_TRY_ASSIGN(const auto bytes, read_input(file));
     if (const auto version = tile_ir_version(bytes))
-        return info_tile_ir(file, bytes.size(), *version);
+        return info_opaque(file, bytes.size(), "Tile IR", "Tile IR " + cuda_version_text(*version));
+    if (ir_kind(bytes) == IrKind::optix)
+        return info_opaque(file, bytes.size(), "OptiX IR", "OptiX IR");
     LODE_TRY_ASSIGN(const auto input,
                     LinkInput::from_bytes(bytes, input_name(file)).map_error([&](Error error) {
                         if (file.ends_with(".cu"))
