@@ -1,5 +1,5 @@
-// NVRTC 12.0 declares these and defines them nowhere.
-#if __CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ == 0
+// NVRTC 12.0 to 12.2 declares these and defines them nowhere.
+#if __CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ < 3
 #define DOT(name, opcode, type, constraint)                              \
     __device__ type name(type a, type b, type c) {                       \
         type d;                                                          \
