@@ -13,8 +13,9 @@ set(_LODE_WARM_FOLDER "${CMAKE_CURRENT_LIST_DIR}")
 # The program finds the code if it loads the same sources with the same options. SOURCES are files
 # that it loads. EMBEDDED are names that lode_embed_kernels has given in `target` before: their .cu
 # files, each with their .cuh files as CompileOptions::headers; an -I ties these to the working
-# folder. KERNELS are the names that it loads; they matter for templates, whose instances are compiled
-# only if they are named. For what it holds in another way, and rows with definitions, record its
+# folder. KERNELS are the names that it loads from each of them; they matter for templates, whose
+# instances are compiled only if they are named. Sources with other templates, options or
+# architectures have a call, and a PACK, of their own. For what it holds in another way, and rows with definitions, record its
 # requests with LODE_RECORD instead.
 #
 # LODE_COMMAND is the `lode` to run.
@@ -67,7 +68,11 @@ function(lode_warm target)
     endforeach()
     string(SUBSTRING "${requests}" 2 -1 requests)
     _lode_json_text(folder "${CMAKE_CURRENT_SOURCE_DIR}")
-    set(manifest "${CMAKE_CURRENT_BINARY_DIR}/${target}_warm.json")
+    get_property(calls TARGET ${target} PROPERTY _LODE_WARM_CALLS)
+    list(LENGTH calls number)
+    set(warmed ${target}_warm_${number})
+    set_property(TARGET ${target} APPEND PROPERTY _LODE_WARM_CALLS ${warmed})
+    set(manifest "${CMAKE_CURRENT_BINARY_DIR}/${warmed}.json")
     file(GENERATE OUTPUT "${manifest}"
          CONTENT "{\"manifest\": 1, \"folder\": ${folder}, \"requests\": [\n${requests}\n]}\n")
 
@@ -85,6 +90,13 @@ function(lode_warm target)
                 list(APPEND packs "${stem}.${arch}${extension}")
             endif()
         endforeach()
+        get_property(earlier TARGET ${target} PROPERTY LODE_PACKS)
+        foreach(file IN LISTS packs)
+            if(file IN_LIST earlier)
+                message(FATAL_ERROR "lode_warm(${target}): an earlier call makes ${file}, too. Give "
+                                    "each call a PACK of its own.")
+            endif()
+        endforeach()
         cmake_path(GET pack PARENT_PATH pack_folder)
         file(MAKE_DIRECTORY "${pack_folder}")
         # What is compiled for the packs doesn't belong into the user's cache.
@@ -94,11 +106,15 @@ function(lode_warm target)
     endif()
     # Whether a header has changed is for lode to decide, so it runs each time.
     add_custom_target(
-        ${target}_warm
+        ${warmed}
         COMMAND ${call}
         BYPRODUCTS ${packs}
         COMMENT "Compiling the kernels of ${target}"
         VERBATIM)
+    if(number EQUAL 0)
+        add_custom_target(${target}_warm)
+    endif()
+    add_dependencies(${target}_warm ${warmed})
 endfunction()
 
 # Makes a text of JSON.

@@ -105,16 +105,24 @@ Json artifact(const std::string& file, const std::filesystem::path& root) {
     return {{"uri", escaped(path.string())}};
 }
 
+Json physical(const std::string& file, int line, const std::filesystem::path& root) {
+    Json place = {{"artifactLocation", artifact(file, root)}};
+    if (line > 0) place["region"] = {{"startLine", line}};
+    return {{"physicalLocation", std::move(place)}};
+}
+
+/// The place of an event without source lines: GitHub refuses a file in which a result has none.
+Json place_without_lines(const EmulationEvent& event, const std::filesystem::path& root) {
+    if (event.kernel.empty()) return physical(event.program.empty() ? "?" : event.program, 0, root);
+    return physical(event.kernel + ".ptx", event.details.value("ptx_line", 0), root);
+}
+
 /// The physical locations of a stack: the line, then the calls that inlined it.
 std::vector<Json> locations_of(const Json& stack, const std::filesystem::path& root) {
     std::vector<Json> all;
     if (!stack.is_array()) return all;
-    for (const Json& place : stack) {
-        const auto line = place.value("line", 0);
-        Json physical = {{"artifactLocation", artifact(place.value("file", "?"), root)}};
-        if (line > 0) physical["region"] = {{"startLine", line}};
-        all.push_back({{"physicalLocation", std::move(physical)}});
-    }
+    for (const Json& place : stack)
+        all.push_back(physical(place.value("file", "?"), place.value("line", 0), root));
     return all;
 }
 
@@ -138,11 +146,10 @@ Json result_of(const EmulationEvent& event, const std::filesystem::path& root) {
                    {"level", benign ? "note" : "error"},
                    {"message", {{"text", event.headline()}}}};
     auto stack = locations_of(details.value("stack", Json::array()), root);
-    Json location = stack.empty() ? Json::object() : stack.front();
+    Json location = stack.empty() ? place_without_lines(event, root) : stack.front();
     if (!event.kernel.empty())
         location["logicalLocations"] = {{{"name", event.kernel}, {"kind", "function"}}};
-    result["locations"] = Json::array();
-    if (!location.empty()) result["locations"].push_back(std::move(location));
+    result["locations"] = Json::array({std::move(location)});
     Json related = Json::array();
     relate(related, locations_of(details.value("earlier", Json::array()), root),
            "The earlier access.", "A call that the earlier access was inlined from.");

@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 #include <lode_embedded/embedded.hpp>
 
@@ -24,13 +25,14 @@ int main() {
     const auto& header = lode_embedded::embedded()[1];
     of_embedded.headers = {{std::string(header.name), std::string(header.content)}};
     options.include_folders = {folder};
-    const std::pair<lode::Source, lode::CompileOptions> sources[] = {
-        {lode::Source::file(folder / "total.cu"), options},
-        {lode::Source::file(folder / "scale.cu"), options},
-        {lode_embedded::embedded()[0].source(), of_embedded}};
-    for (const auto& [source, used] : sources) {
+    const std::vector<std::string> both = {"total", "scale<float>"};
+    const std::tuple<lode::Source, lode::CompileOptions, std::vector<std::string>> sources[] = {
+        {lode::Source::file(folder / "total.cu"), options, both},
+        {lode::Source::file(folder / "scale.cu"), options, {"scale<float>", "halve<int>"}},
+        {lode_embedded::embedded()[0].source(), of_embedded, both}};
+    for (const auto& [source, used, kernels] : sources) {
         for (const char* arch : {"sm_80", "sm_90a"}) {
-            for (const char* kernel : {"total", "scale<float>"}) {
+            for (const auto& kernel : kernels) {
                 const auto names = lode::name_expressions_for(kernel);
                 const auto image = compiler.compile(source, *lode::Arch::parse(arch), used, names);
                 if (!image) {
