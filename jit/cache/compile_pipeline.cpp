@@ -66,7 +66,7 @@ Result<CachedImage> CompilePipeline::answer(CompileRequest& request, const Reque
     LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
     if (std::string why = uncacheable_reason(request); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
-        LODE_TRY(requests_.permit(context, miss, std::nullopt));
+        LODE_TRY(requests_.permit(context, miss, std::nullopt, request.name_expressions));
         return compile_uncached(request, miss, context, prepared.source_files);
     }
     shared = true;
@@ -105,7 +105,7 @@ Result<CachedImage> CompilePipeline::answer_alone(const PreparedRequest& request
     }
     if (auto hit = look_up_remote(request)) return *std::move(hit);
     storage_.count_remote_miss();
-    LODE_TRY(requests_.permit(context, miss, request.key.digest));
+    LODE_TRY(requests_.permit(context, miss, request.key.digest, request.request.name_expressions));
     const CompileControl control =
         requests_.control_of(context, request.key.digest, std::move(is_awaited));
     if (control.is_stopped()) return fail_cancelled(context.source);

@@ -1,5 +1,6 @@
 #include "jit/cache/requests.hpp"
 
+#include "base/message_text.hpp"
 #include "base/process_end.hpp"
 
 #include <lode/base/environment.hpp>
@@ -120,12 +121,13 @@ Result<CachedImage> Requests::finish(const RequestContext& context, Result<Cache
 }
 
 Status Requests::permit(const RequestContext& context, const CacheMiss& miss,
-                        const std::optional<Digest>& key) {
+                        const std::optional<Digest>& key, std::span<const std::string> kernels) {
     const JitPolicy policy = storage_.options().policy;
     if (policy == JitPolicy::allow) return {};
-    const std::string what = fmt::format("'{}' for {} isn't in the cache ({}{})", context.source,
-                                         context.arch.to_string(), miss.to_string(),
-                                         key ? fmt::format("; key {}", key->to_hex()) : "");
+    const std::string what = fmt::format(
+        "'{}' for {}{} isn't in the cache ({}{})", context.source, context.arch.to_string(),
+        kernels.empty() ? "" : fmt::format(", with {},", listed(kernels)), miss.to_string(),
+        key ? fmt::format("; key {}", key->to_hex()) : "");
     if (policy == JitPolicy::warn) {
         storage_.options().log.write(LogLevel::warning, what + " and is compiled now.");
         return {};

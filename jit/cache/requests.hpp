@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace LODE_NAMESPACE::cache {
@@ -29,9 +30,10 @@ public:
     /// Completes the report of an answer and tells the end of the request.
     [[nodiscard]] Result<CachedImage> finish(const RequestContext& context,
                                              Result<CachedImage> answer, bool shared);
-    /// Whether JitPolicy allows a miss to be compiled.
+    /// Whether JitPolicy allows a miss to be compiled; `kernels` are named in the refusal.
     [[nodiscard]] Status permit(const RequestContext& context, const CacheMiss& miss,
-                                const std::optional<Digest>& key);
+                                const std::optional<Digest>& key,
+                                std::span<const std::string> kernels = {});
     /// The error of a request whose caller has given up, or whose process ends.
     [[nodiscard]] std::optional<Error> gives_up(const RequestContext& context) const;
     /// What the compiler is told: when to stop, and where its phases go.

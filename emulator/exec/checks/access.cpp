@@ -121,9 +121,13 @@ std::string offset_text(u32 offset, std::string_view window) {
 
 bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
                   std::string_view window, u32 size) {
+    const bool lacks_dynamic = window == "shared" && c.launch->shape.dynamic_shared == 0;
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} past the end of its {} of {} memory\naddress: {}", verb(access),
-                      bytes_text(bytes), bytes_text(size), window, offset_text(address, window)));
+          fmt::format("{} {} past the end of its {} of {} memory\naddress: {}{}", verb(access),
+                      bytes_text(bytes), bytes_text(size), window, offset_text(address, window),
+                      lacks_dynamic ? "\nlaunch: no dynamic shared memory, which an extern "
+                                      "__shared__ array needs"
+                                    : ""));
     return false;
 }
 

