@@ -159,6 +159,10 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
     const auto no_program = bench.emulate({"--json"});
     CHECK(no_program.exit_code == 2);
     CHECK(no_program.json()["error"]["code"] == "bad_usage");
+    const Variable misspelt("LODE_EMULATR_CHECK", "race");
+    CHECK(bench.emulate({"--", "true"})
+              .complains("lode: LODE_EMULATR_CHECK is set, but lode has no such variable. "
+                         "LODE_EMULATOR_CHECK may be meant.\n"));
     CHECK(bench.is_clean());
 }
 

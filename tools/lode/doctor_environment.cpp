@@ -1,12 +1,11 @@
 // The part of `lode doctor` that looks at environment variables.
 #include "base/foreign_environment.hpp"
 #include "tools/lode/doctor.hpp"
+#include "tools/lode/misspelt_variables.hpp"
 
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -66,37 +65,6 @@ void check_values(std::span<const PricedValue> values, Findings& findings) {
     }
 }
 
-/// The number of single-letter changes that turn one word into the other.
-std::size_t edits_between(std::string_view from, std::string_view to) {
-    std::vector<std::size_t> row(to.size() + 1);
-    for (std::size_t i = 0; i < row.size(); ++i)
-        row[i] = i;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < to.size(); ++j) {
-            const std::size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
-}
-
-/// The variable that a set name is probably meant to be; nullopt for other programs' names.
-std::optional<std::string> meant_by(std::string_view name) {
-    constexpr std::size_t most_edits = 2;
-    std::optional<std::string> nearest;
-    std::size_t fewest = most_edits + 1;
-    for (const auto& row : environment_table()) {
-        const std::size_t edits = edits_between(name, row.name);
-        if (edits == 0) return std::nullopt;
-        if (edits >= fewest) continue;
-        fewest = edits;
-        nearest = row.name;
-    }
-    return nearest;
-}
-
 }  // namespace
 
 std::string_view to_string(Effect effect) noexcept {
@@ -139,12 +107,10 @@ void check_variables(Findings& findings) {
                                         *file),
                             "Unset LODE_RECORD when the recording is complete."});
     }
-    for (const auto& name : environment_names("LODE_")) {
-        const auto meant = meant_by(name);
-        if (!meant) continue;
+    for (const auto& [name, meant] : misspelt_variables()) {
         findings.push_back({Effect::may_fail, name,
                             fmt::format("{} is set, but lode has no such variable.", name),
-                            fmt::format("{} may be meant.", *meant), Errc::invalid_argument});
+                            fmt::format("{} may be meant.", meant), Errc::invalid_argument});
     }
 }
 

@@ -6,6 +6,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/emulation_folder.hpp"
 #include "tools/lode/emulation_report.hpp"
+#include "tools/lode/misspelt_variables.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/sarif.hpp"
 
@@ -53,6 +54,9 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
             "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
             device.string(), values.command.front()),
         text_width(STDERR_FILENO)));
+    for (const auto& [name, meant] : misspelt_variables())
+        write_stderr(fmt::format(
+            "lode: {} is set, but lode has no such variable. {} may be meant.\n", name, meant));
     const ChildEnd end = run_child(values.command, folder.environment(), values.output);
 
     Answer answer;
