@@ -173,6 +173,22 @@ TEST_CASE("arguments: the kernel's parameters decide what fits") {
     CHECK(contains(message({"f32[4]", "f32[4]", "f32[4]", "4"}), "there; write a number."));
 }
 
+TEST_CASE("arguments: a buffer has the numbers of the C++ pointer, or bytes") {
+    const std::vector<KernelParameter> pointer = {parameter(Kind::pointer, 8)};
+    const auto fit = [&](const std::string& type, const std::string& text) {
+        return fit_arguments("k", pointer, std::vector<std::string>{type}, arguments({text}));
+    };
+    for (const char* const text : {"f64[4]", "u8[4]"})
+        CHECK(fit("double const*", text));
+    for (const char* const type : {"int*", "unsigned int*", "void*", "char*", "S*"})
+        CHECK(fit(type, "i32[4]"));
+    CHECK(fit("double*", "f32[4]").error().message ==
+          "Argument 1 ('f32[4]') is a buffer of f32, but k takes double* (8 bytes) there; pass a "
+          "buffer, e.g. f64[1024]:iota.");
+    CHECK_FALSE(fit("float*", "i32[4]"));
+    CHECK_FALSE(fit("int*", "i64[4]"));
+}
+
 namespace {
 
 /// What a number without a type becomes, or why it doesn't.

@@ -195,6 +195,14 @@ struct Parameter {
         return kind == Kind::integer ||
                (kind == Kind::pointer && type.empty() && may_be_pointer(shape));
     }
+    /// Whether a buffer of this type fits: its numbers are the pointer's, or either's are bytes.
+    [[nodiscard]] bool takes_buffer(ElementType type_given) const {
+        if (!takes(sizeof(std::uint64_t), Kind::pointer)) return false;
+        const auto element = element_type_in_cxx(pointee_type(type));
+        if (!element || size_of(*element) == 1 || size_of(type_given) == 1) return true;
+        return size_of(*element) == size_of(type_given) &&
+               is_floating_point(*element) == is_floating_point(type_given);
+    }
     /// Whether a number without a type can have this parameter's.
     [[nodiscard]] bool types_numbers() const {
         return shape.kind == Kind::floating_point ||
@@ -285,19 +293,22 @@ std::string_view number_in(const Argument& argument) {
 }
 
 Status check_fit(const Argument& argument, const Parameter& parameter, const Place& place) {
-    std::size_t size = sizeof(std::uint64_t);
-    Kind kind = Kind::pointer;
-    std::string description = "a buffer";
-    if (const auto* scalar = std::get_if<ScalarArgument>(&argument.value)) {
-        size = size_of(scalar->type);
-        kind = is_floating_point(scalar->type) ? Kind::floating_point : Kind::integer;
-        description = fmt::format("a number of type {}", to_string(scalar->type));
+    std::string description;
+    if (const auto* buffer = std::get_if<BufferArgument>(&argument.value)) {
+        if (parameter.takes_buffer(buffer->type)) return {};
+        description = parameter.is_pointer()
+                          ? fmt::format("a buffer of {}", to_string(buffer->type))
+                          : "a buffer (8 bytes)";
+    } else if (const auto* scalar = std::get_if<ScalarArgument>(&argument.value)) {
+        const auto kind = is_floating_point(scalar->type) ? Kind::floating_point : Kind::integer;
+        if (parameter.takes(size_of(scalar->type), kind)) return {};
+        description = fmt::format("a number of type {} ({} bytes)", to_string(scalar->type),
+                                  size_of(scalar->type));
     }
-    if (parameter.takes(size, kind)) return {};
     return fail(Errc::signature_mismatch,
-                fmt::format("Argument {} ('{}') is {} ({} bytes), but {} takes {} there{}.",
-                            place.index + 1, argument.text, description, size, place.kernel,
-                            parameter.text_with_size(), parameter.spelling(number_in(argument))));
+                fmt::format("Argument {} ('{}') is {}, but {} takes {} there{}.", place.index + 1,
+                            argument.text, description, place.kernel, parameter.text_with_size(),
+                            parameter.spelling(number_in(argument))));
 }
 
 Result<Argument> fit(const Argument& argument, const Parameter& parameter, const Place& place) {
