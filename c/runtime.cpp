@@ -53,6 +53,17 @@ void lode_runtime_free(lode_runtime* runtime) {
     delete runtime;
 }
 
+lode_status lode_runtime_quiesce(const lode_runtime* runtime) {
+    return guarded([&]() -> lode::Status {
+        LODE_TRY(require({{"runtime", runtime}}));
+        return runtime->runtime.quiesce();
+    });
+}
+
+void lode_runtime_resume(const lode_runtime* runtime) {
+    if (runtime != nullptr) runtime->runtime.resume();
+}
+
 lode_status lode_runtime_device_count(const lode_runtime* runtime, int32_t* count) {
     return guarded([&]() -> lode::Status {
         LODE_TRY(require({{"runtime", runtime}, {"count", count}}));

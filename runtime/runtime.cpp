@@ -24,8 +24,27 @@ struct RuntimeState {
     std::mutex mutex;
     std::vector<std::weak_ptr<DeviceState>> devices;  ///< By ordinal.
 
+    std::mutex quiescing = {};  ///< Held by quiesce() and resume().
+
     Result<std::shared_ptr<DeviceState>> device(int ordinal);
+    /// Waits for the work on all devices.
+    Status sync();
 };
+
+Status RuntimeState::sync() {
+    std::vector<std::shared_ptr<DeviceState>> used;
+    {
+        const std::lock_guard guard(mutex);
+        for (const auto& slot : devices) {
+            auto known = slot.lock();
+            if (known && known->retained_context() != nullptr) used.push_back(std::move(known));
+        }
+    }
+    for (auto& device : used) {
+        if (!device->notice_reset()) LODE_TRY(Device(device).sync());
+    }
+    return {};
+}
 
 Result<std::shared_ptr<DeviceState>> RuntimeState::device(int ordinal) {
     const std::lock_guard guard(mutex);
@@ -126,6 +145,24 @@ Result<std::vector<Device>> Runtime::devices() const {
         }
     }
     return devices;
+}
+
+Status Runtime::quiesce() const {
+    const std::lock_guard guard(state_->quiescing);
+    // Functions on streams may make requests, and requests may call functions that launch.
+    LODE_TRY(state_->sync());
+    LODE_TRY(state_->compiler.quiesce());
+    auto quiet = state_->sync();
+    // Work on the software device may need lines until it has ended.
+    if (quiet && state_->lines) quiet = state_->lines->quiesce();
+    if (!quiet) state_->compiler.resume();
+    return quiet;
+}
+
+void Runtime::resume() const noexcept {
+    const std::lock_guard guard(state_->quiescing);
+    if (state_->lines) state_->lines->resume();
+    state_->compiler.resume();
 }
 
 const Driver& Runtime::driver() const noexcept {

@@ -124,6 +124,14 @@ LODE_C_API lode_status lode_runtime_open(const lode_runtime_options* options,
                                          lode_runtime** runtime);
 /** Frees the handle; NULL is accepted. */
 LODE_C_API void lode_runtime_free(lode_runtime* runtime);
+/**
+ * Prepares for a checkpoint of the process: waits for the devices' work and the compilations under
+ * way, and ends lode's threads, workers, files and connections. Until lode_runtime_resume, calls
+ * that compile or read the cache wait.
+ */
+LODE_C_API lode_status lode_runtime_quiesce(const lode_runtime* runtime);
+/** Lets them continue; they start what they need. Does nothing unless the runtime is quiesced. */
+LODE_C_API void lode_runtime_resume(const lode_runtime* runtime);
 /** The number of devices that the driver reports. */
 LODE_C_API lode_status lode_runtime_device_count(const lode_runtime* runtime, int32_t* count);
 

@@ -76,6 +76,9 @@ public:
                                                      const CompileControl& /*control*/) {
         return fail(Errc::not_supported, "This compiler answers no calls of programs.");
     }
+    /// Ends the workers, if it has any; the next compilation starts them again. No call may be in
+    /// progress.
+    virtual void quiesce() {}
 };
 
 /// Where precompiled headers are kept: in the cache's folder, by its mode.

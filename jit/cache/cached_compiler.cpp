@@ -25,6 +25,17 @@ std::size_t slow_threads(const WorkerOptions& workers) {
     return workers.max_processes > 0 ? static_cast<std::size_t>(workers.max_processes) : processors;
 }
 
+/// A call on its caller's thread; false if the process ends. Waits while the compiler is quiesced.
+class Call {
+public:
+    explicit Call(cache::RequestGate& gate) noexcept : work_((gate.enter(), gate)) {}
+    [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(use_); }
+
+private:
+    const cache::RequestGate::Work work_;
+    const ProcessUse use_;
+};
+
 }  // namespace
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
@@ -39,8 +50,8 @@ CachedCompiler::CachedCompiler(const std::shared_ptr<State>& state)
     : state_(state.get(), [state](State* /*same*/) { state->tasks.shut_down(); }) {}
 
 Result<CompilerInfo> CachedCompiler::info() const {
-    const ProcessUse use;
-    if (!use) return fail_at_process_end();
+    const Call call(state_->tasks.gate());
+    if (!call) return fail_at_process_end();
     return state_->pipeline.info();
 }
 
@@ -69,19 +80,20 @@ Pending<CachedImage> CachedCompiler::compile_async(
 
 Result<CachedImage> CachedCompiler::link(const Linker& linker, std::span<const LinkInput> inputs,
                                          const Arch& target, const LinkOptions& options) const {
-    const ProcessUse use;
-    if (!use) return fail_at_process_end();
+    const Call call(state_->tasks.gate());
+    if (!call) return fail_at_process_end();
     return state_->links.link({linker, inputs, target, options});
 }
 
 PrefetchReport CachedCompiler::prefetch(std::span<const CompileRequest> requests) const {
-    const ProcessUse use;
-    if (!use) return {.requests = requests.size()};
+    const Call call(state_->tasks.gate());
+    if (!call) return {.requests = requests.size()};
     return state_->pipeline.prefetch(requests);
 }
 
 Result<std::vector<std::filesystem::path>> CachedCompiler::dependencies(
     const CompileRequest& request) const {
+    const Call call(state_->tasks.gate());
     LODE_TRY_ASSIGN(const CachedImage answer, compile(request));
     std::vector<std::filesystem::path> files;
     if (request.source.is_file()) {
@@ -103,21 +115,30 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::dependencies(
 }
 
 bool CachedCompiler::is_current(const CompileRequest& request, const Digest& key) const {
-    const ProcessUse use;
-    return use && state_->pipeline.is_current(request, key);
+    const Call call(state_->tasks.gate());
+    return call && state_->pipeline.is_current(request, key);
 }
 
 Result<CacheExplanation> CachedCompiler::explain(
     const Source& source, const Arch& arch, const CompileOptions& options,
     std::span<const std::string> name_expressions) const {
-    const ProcessUse use;
-    if (!use) return fail_at_process_end();
+    const Call call(state_->tasks.gate());
+    if (!call) return fail_at_process_end();
     return state_->pipeline.explain(
         {source, arch, options, {name_expressions.begin(), name_expressions.end()}});
 }
 
 void CachedCompiler::discard(const CachedImage& refused) const {
+    const Call call(state_->tasks.gate());
     state_->pipeline.discard(refused);
+}
+
+Status CachedCompiler::quiesce() const {
+    return state_->quiesce();
+}
+
+void CachedCompiler::resume() const noexcept {
+    state_->resume();
 }
 
 CacheCounters CachedCompiler::counters() const {
@@ -138,9 +159,23 @@ CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBacken
     [[maybe_unused]] const ProcessUse use;
 }
 
+Status CachedCompiler::State::quiesce() {
+    const std::lock_guard guard(quiescing_);
+    LODE_TRY(tasks.gate().close());
+    tasks.quiesce();
+    pipeline.quiesce();
+    storage.quiesce();
+    return {};
+}
+
+void CachedCompiler::State::resume() noexcept {
+    const std::lock_guard guard(quiescing_);
+    tasks.gate().open();
+}
+
 Result<CachedImage> CachedCompiler::State::compile(CompileRequest request) {
-    const ProcessUse use;
-    if (!use) return fail_at_process_end();
+    const Call call(tasks.gate());
+    if (!call) return fail_at_process_end();
     const cache::NvtxRange range("lode::CachedCompiler::compile");
     const auto context = requests.make(request.source.name(), request.arch);
     bool shared = false;

@@ -52,6 +52,7 @@ public:
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
         const CompileRequest& request);
     void discard(const CachedImage& refused) const { publisher_.withdraw(refused.report); }
+    void quiesce() { backend_->quiesce(); }
 
 private:
     /// cache::prepare() with this compiler's options.

@@ -156,6 +156,8 @@ public:
         return std::move(answer.call);
     }
 
+    void quiesce() override { pool_->quiesce(); }
+
 private:
     /// A request's limits, and the backend's in the place of those that it doesn't have.
     [[nodiscard]] CompileLimits with_defaults(CompileLimits limits) const {

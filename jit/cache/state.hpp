@@ -13,6 +13,7 @@
 #include <lode/jit/cache.hpp>
 
 #include <memory>
+#include <mutex>
 
 namespace LODE_NAMESPACE {
 
@@ -23,6 +24,9 @@ public:
                         const os::FileOperations& operations = os::FileOperations::system());
 
     [[nodiscard]] Result<CachedImage> compile(CompileRequest request);
+    /// CachedCompiler::quiesce() and resume()
+    [[nodiscard]] Status quiesce();
+    void resume() noexcept;
 
     cache::Storage storage;
     cache::AsyncTasks tasks;
@@ -32,6 +36,9 @@ public:
     cache::LinkPipeline links{storage, requests, flights};
     const std::unique_ptr<cache::Recorder> recorder = cache::Recorder::make(storage.options());
     cache::AsyncRequests asynchronous{pipeline, requests, flights, tasks, recorder.get()};
+
+private:
+    std::mutex quiescing_;  ///< Held while the gate is closed or opened, and what is inside ends.
 };
 
 }  // namespace LODE_NAMESPACE

@@ -81,8 +81,21 @@ void Storage::count_remote_miss() {
 }
 
 TierStack& Storage::tiers() {
-    std::call_once(tiers_once_, [this] { tiers_.open(options_, operations_); });
+    if (!are_tiers_open_) {
+        const std::lock_guard guard(tiers_mutex_);
+        if (!are_tiers_open_) {
+            tiers_.open(options_, operations_);
+            are_tiers_open_ = true;
+        }
+    }
     return tiers_;
+}
+
+void Storage::quiesce() {
+    writes_.quiesce();  // First: its writes may open the folder.
+    if (remote_) remote_->quiesce();
+    tiers_.quiesce();
+    are_tiers_open_ = false;
 }
 
 template <class Value, class Parse>

@@ -14,6 +14,7 @@
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -53,7 +54,8 @@ public:
     Storage& operator=(const Storage&) = delete;
 
     [[nodiscard]] const CacheOptions& options() const noexcept { return options_; }
-    /// The folder and the packs; the first call opens them.
+    /// The folder and the packs; the first call opens them, and the first after quiesce() the
+    /// folder.
     [[nodiscard]] TierStack& tiers();
 
     /// The remote cache; nullptr if there is none. Nothing is opened before its first use.
@@ -85,6 +87,10 @@ public:
     /// Returns when the folder has what the remote cache has answered.
     void wait_for_writes() { writes_.wait(); }
 
+    /// Writes and sends what is queued, ends the threads, and closes the connections and the
+    /// folder. No other call may be in progress.
+    void quiesce();
+
     /// Removes a record from every tier, the remote cache included.
     void remove(const RecordKey& key);
 
@@ -109,7 +115,8 @@ private:
 
     const CacheOptions options_;
     const os::FileOperations& operations_;
-    std::once_flag tiers_once_;
+    std::mutex tiers_mutex_;  ///< Held while the tiers are opened.
+    std::atomic<bool> are_tiers_open_ = false;
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;
     std::unique_ptr<RemoteTier> remote_;

@@ -50,10 +50,13 @@ public:
             open();
             return;
         }
-        for (auto& faults : faults_)
-            faults = 0;
-        pause_ = first_pause_;
-        is_closed_ = true;
+        close();
+    }
+
+    /// Closes it as it was at first: what failed may be another server by now.
+    void forget() {
+        const std::lock_guard guard(mutex_);
+        close();
     }
 
     /// When to try the server again; meaningful while it isn't closed.
@@ -68,6 +71,12 @@ private:
         is_closed_ = false;
         trial_ = Clock::now() + pause_;
         pause_ = std::min(pause_ * 2, longest_pause);
+    }
+    void close() {
+        for (auto& faults : faults_)
+            faults = 0;
+        pause_ = first_pause_;
+        is_closed_ = true;
     }
 
     const int most_faults_;

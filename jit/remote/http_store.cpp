@@ -162,6 +162,11 @@ HttpStore::~HttpStore() {
         curl_.slist_free_all(list);
 }
 
+void HttpStore::quiesce() noexcept {
+    const std::lock_guard guard(mutex_);
+    idle_.clear();
+}
+
 std::string HttpStore::url_of(const BlobName& name) const {
     return fmt::format("{}/{}/{}", base_, name.space == BlobName::Space::actions ? "ac" : "cas",
                        name.digest.to_hex());

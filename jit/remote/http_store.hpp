@@ -30,6 +30,7 @@ public:
     [[nodiscard]] Status remove(const BlobName& name) override;
     [[nodiscard]] Status ping() override;
     void abandon() noexcept override { is_abandoned_ = true; }
+    void quiesce() noexcept override;
 
 private:
     struct Transfer;

@@ -272,6 +272,11 @@ Status RedisStore::ping() {
     return {};
 }
 
+void RedisStore::quiesce() noexcept {
+    const std::lock_guard guard(mutex_);
+    idle_.clear();
+}
+
 Result<bool> RedisStore::acquire(const Digest& name, const std::string& owner,
                                  std::chrono::milliseconds time) {
     const std::string key = lease_key(name);

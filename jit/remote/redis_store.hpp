@@ -56,6 +56,7 @@ public:
                                std::chrono::milliseconds time) override;
     [[nodiscard]] Status release(const Digest& name, const std::string& owner) override;
     void abandon() noexcept override { is_abandoned_ = true; }
+    void quiesce() noexcept override;
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -69,6 +69,9 @@ public:
 
     /// Ends writes that are under way and refuses further calls.
     virtual void abandon() noexcept = 0;
+
+    /// Closes the connections that no call uses; later calls open new ones.
+    virtual void quiesce() noexcept = 0;
 };
 
 /// The store of a URL. Opens the client's library, not a connection. Errors: not_supported if lode

@@ -89,6 +89,11 @@ public:
     /// Gives a lease back after the writes that were queued before.
     void release(const Digest& key);
 
+    /// Sends what is queued, within RemoteCacheOptions::drain, and ends the thread and the
+    /// connections. What is left goes with the next write. A server that failed is tried again. No
+    /// other call may be in progress.
+    void quiesce();
+
 private:
     struct Write {
         enum class Kind : std::uint8_t { put, remove, release };
@@ -129,6 +134,8 @@ private:
 
     void enqueue(Write write);
     void work();
+    /// Asks the thread to end. Needs the mutex.
+    void stop();
     /// What the background thread does at the next opportunity, while it holds the lock.
     void do_next(std::unique_lock<std::mutex>& lock);
     void send(RemoteStore& store, Write& write);
@@ -166,7 +173,7 @@ private:
     std::deque<Write> queue_;
     std::size_t queued_bytes_ = 0;
     std::map<Digest, HeldLease> leases_;
-    bool is_stopping_ = false;
+    std::optional<Breaker::Clock::time_point> stop_by_;  ///< Set if the thread is to end.
     bool has_ended_ = false;
     std::unique_ptr<std::thread> thread_;
 

@@ -24,8 +24,7 @@ RemoteTier::~RemoteTier() {
         return;
     }
     std::unique_lock lock(mutex_);
-    is_stopping_ = true;
-    changed_->notify_all();
+    stop();
     if (!thread_) return;
     const bool has_ended = changed_->wait_for(lock, options_.drain, [&] { return has_ended_; });
     if (!has_ended && store_) store_->abandon();
@@ -33,6 +32,27 @@ RemoteTier::~RemoteTier() {
     thread_->join();
     counters_.remote_dropped += static_cast<std::uint64_t>(std::ranges::count_if(
         queue_, [](const Write& write) { return write.kind != Write::Kind::release; }));
+}
+
+void RemoteTier::stop() {
+    stop_by_ = Breaker::Clock::now() + options_.drain;
+    changed_->notify_all();
+}
+
+void RemoteTier::quiesce() {
+    if (!is_own_process()) return;
+    if (thread_) {
+        {
+            const std::lock_guard guard(mutex_);
+            stop();
+        }
+        thread_->join();
+        thread_.reset();
+        stop_by_.reset();
+        has_ended_ = false;
+    }
+    if (store_) store_->quiesce();
+    breaker_.forget();
 }
 
 Status RemoteTier::put(const RecordKey& key, std::span<const std::byte> bytes) {
@@ -72,7 +92,7 @@ void RemoteTier::enqueue(Write write) {
 
 void RemoteTier::start_thread() {
     const std::lock_guard guard(mutex_);
-    if (thread_ || is_stopping_) return;
+    if (thread_ || stop_by_) return;
     thread_ = std::make_unique<std::thread>([this] { work(); });
 }
 
@@ -87,7 +107,8 @@ Breaker::Clock::time_point RemoteTier::next_event() const {
 void RemoteTier::work() {
     std::unique_lock lock(mutex_);
     while (true) {
-        if (is_stopping_ && (queue_.empty() || !breaker_.is_closed())) break;
+        const bool is_over = queue_.empty() || !breaker_.is_closed();
+        if (stop_by_ && (is_over || Breaker::Clock::now() >= *stop_by_)) break;
         do_next(lock);
     }
     use_.reset();
@@ -97,7 +118,7 @@ void RemoteTier::work() {
 
 void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
     const auto now = Breaker::Clock::now();
-    if (!is_stopping_ && next_event() <= now) {
+    if (!stop_by_ && next_event() <= now) {
         if (breaker_.is_closed()) {
             renew_leases(lock);
         } else {
@@ -124,7 +145,7 @@ void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
     }
     use_.reset();
     const auto until = next_event();
-    const auto is_due = [&] { return is_stopping_ || !queue_.empty() || next_event() < until; };
+    const auto is_due = [&] { return stop_by_ || !queue_.empty() || next_event() < until; };
     if (until == Breaker::Clock::time_point::max()) {
         changed_->wait(lock, is_due);
     } else {

@@ -26,43 +26,60 @@ std::string place_text(std::string_view kind, const std::filesystem::path& path,
 
 }  // namespace
 
-void TierStack::add(std::unique_ptr<Tier> tier) {
-    auto slot = std::make_unique<Slot>();
-    slot->writable = tier->writable();
-    slot->tier = std::move(tier);
-    slots_.push_back(std::move(slot));
-}
+TierStack::Slot::Slot(std::unique_ptr<Tier> opened)
+    : tier(std::move(opened)), writable(tier->writable()) {}
 
 void TierStack::open(const CacheOptions& options, const os::FileOperations& operations) {
     if (options.mode == CacheMode::off) return;
+    const bool is_first = !std::exchange(is_opened_, true);
+    if (is_first) read_keys(options);
+    if (!options.folder.empty()) open_disk(options, operations);
+    if (is_first) open_packs(options);
+}
+
+void TierStack::read_keys(const CacheOptions& options) {
     std::optional<Error> problem;
     trust_ = Trust::read(options, problem);
     if (problem) report_fault("doesn't trust or sign as it should", *problem);
-    if (!options.folder.empty()) {
-        const bool writable = options.mode == CacheMode::on;
-        auto disk = DiskTier::open(options.folder, writable, options.max_bytes, operations);
-        if (!disk && writable) {
-            auto unchanged = DiskTier::open(options.folder, false, options.max_bytes, operations);
-            // That there is no folder doesn't say why none can be made.
-            if (unchanged || unchanged.error().code != Errc::not_found) disk = std::move(unchanged);
-        }
-        places_.push_back(place_text("folder", options.folder, disk ? nullptr : &disk.error()));
-        if (disk) {
-            disk_ = disk->get();
-            add(*std::move(disk));
-        } else if (writable || disk.error().code != Errc::not_found) {
-            report_fault("doesn't use the disk", disk.error());
-        }
+}
+
+void TierStack::open_disk(const CacheOptions& options, const os::FileOperations& operations) {
+    const bool writable = options.mode == CacheMode::on;
+    auto disk = DiskTier::open(options.folder, writable, options.max_bytes, operations);
+    if (!disk && writable) {
+        auto unchanged = DiskTier::open(options.folder, false, options.max_bytes, operations);
+        // That there is no folder doesn't say why none can be made.
+        if (unchanged || unchanged.error().code != Errc::not_found) disk = std::move(unchanged);
     }
+    disk_place_ = place_text("folder", options.folder, disk ? nullptr : &disk.error());
+    if (disk) {
+        disk_ = disk->get();
+        slots_.insert(slots_.begin(), std::make_unique<Slot>(*std::move(disk)));
+    } else if (writable || disk.error().code != Errc::not_found) {
+        report_fault("doesn't use the disk", disk.error());
+    }
+}
+
+void TierStack::open_packs(const CacheOptions& options) {
     for (const auto& file : options.packs) {
         auto pack = PackTier::open(file);
-        places_.push_back(place_text("pack", file, pack ? nullptr : &pack.error()));
+        pack_places_.push_back(place_text("pack", file, pack ? nullptr : &pack.error()));
         if (pack) {
-            add(*std::move(pack));
+            slots_.push_back(std::make_unique<Slot>(*std::move(pack)));
         } else {
             report_fault("doesn't use a pack", pack.error());
         }
     }
+}
+
+void TierStack::quiesce() {
+    if (std::exchange(disk_, nullptr) != nullptr) slots_.erase(slots_.begin());
+}
+
+std::vector<std::string> TierStack::places() const {
+    std::vector<std::string> places = pack_places_;
+    if (!disk_place_.empty()) places.insert(places.begin(), disk_place_);
+    return places;
 }
 
 std::optional<Record> TierStack::read(Slot& slot, const RecordKey& key) {

@@ -35,16 +35,15 @@ struct Found {
     bool is_own = true;  ///< AdmittedRecord::is_own; true for a value in memory.
 };
 
-/// Thread-safe after open(). `counters` must outlive it.
+/// Thread-safe, except for open() and quiesce(). `counters` must outlive it.
 class TierStack {
 public:
     TierStack(Log log, AtomicCounters& counters) : log_(std::move(log)), counters_(counters) {}
 
     /// Opens the disk and the packs that the options name; each one that can't be opened is a
-    /// fault.
+    /// fault. After quiesce(), opens the disk again.
     void open(const CacheOptions& options,
               const os::FileOperations& operations = os::FileOperations::system());
-    void add(std::unique_ptr<Tier> tier);
 
     /// The first record that `parse` (bytes → Result<Value>) accepts.
     template <class Value, class Parse>
@@ -106,20 +105,28 @@ public:
     /// Removes a record from all tiers.
     void remove(const RecordKey& key);
 
+    /// Closes the disk. Packs and keys stay in memory.
+    void quiesce();
+
     /// The places that the options name, and why one isn't used: "the folder /cache", "the pack
     /// /app.pack (not used: …)".
-    [[nodiscard]] const std::vector<std::string>& places() const noexcept { return places_; }
+    [[nodiscard]] std::vector<std::string> places() const;
 
     /// The disk tier; nullptr when there is none.
     [[nodiscard]] DiskTier* disk() const noexcept { return disk_; }
 
 private:
     struct Slot {
+        explicit Slot(std::unique_ptr<Tier> opened);
+
         std::unique_ptr<Tier> tier;
         std::atomic<bool> readable{true};
-        std::atomic<bool> writable{true};
+        std::atomic<bool> writable;
     };
 
+    void read_keys(const CacheOptions& options);
+    void open_disk(const CacheOptions& options, const os::FileOperations& operations);
+    void open_packs(const CacheOptions& options);
     std::optional<Record> read(Slot& slot, const RecordKey& key);
     void repair(Slot& slot, const RecordKey& key, const Record& record, const Error& why);
     void take_out(std::atomic<bool>& use, std::string_view verb, const Slot& slot,
@@ -128,9 +135,11 @@ private:
 
     const Log log_;
     AtomicCounters& counters_;
-    std::vector<std::unique_ptr<Slot>> slots_;
-    std::vector<std::string> places_;
+    std::vector<std::unique_ptr<Slot>> slots_;  ///< The disk's is the first.
+    std::string disk_place_;                    ///< Empty if the options name no folder.
+    std::vector<std::string> pack_places_;
     DiskTier* disk_ = nullptr;
+    bool is_opened_ = false;
     Trust trust_;
     std::mutex logged_mutex_;
     std::set<std::string> logged_causes_;  ///< Causes of distrust that are in the log.

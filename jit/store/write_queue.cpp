@@ -64,12 +64,18 @@ WriteQueue::~WriteQueue() {
         (void)state_.release();
         return;
     }
+    quiesce();
+}
+
+void WriteQueue::quiesce() {
+    if (!is_own_process() || !state_->thread.joinable()) return;
     {
         const std::lock_guard guard(state_->mutex);
         state_->is_stopping = true;
         state_->changed.notify_all();
     }
-    if (state_->thread.joinable()) state_->thread.join();
+    state_->thread.join();
+    state_->is_stopping = false;
 }
 
 bool WriteQueue::is_own_process() const noexcept {

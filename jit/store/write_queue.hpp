@@ -30,6 +30,10 @@ public:
     /// Returns when the writes that were added before have run.
     void wait();
 
+    /// Runs what is queued and ends the thread; the next write starts it again. Nothing may be
+    /// added meanwhile.
+    void quiesce();
+
 private:
     struct State;
 

@@ -67,6 +67,12 @@ Result<Answer> Pool::compile(const Request& request, const CompileControl& contr
     }
 }
 
+void Pool::quiesce() noexcept {
+    const std::lock_guard guard(mutex_);
+    running_ -= idle_.size();
+    idle_.clear();
+}
+
 std::size_t Pool::size() const {
     const std::lock_guard guard(mutex_);
     return running_;

@@ -36,6 +36,9 @@ public:
     /// Whether lode-worker is there; searches once. Errors: those of find_program().
     [[nodiscard]] Status find();
 
+    /// Ends the processes that serve no request; later requests start new ones.
+    void quiesce() noexcept;
+
     /// The number of processes, busy or idle.
     [[nodiscard]] std::size_t size() const;
 

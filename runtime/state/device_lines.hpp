@@ -41,6 +41,10 @@ public:
     /// JitPolicy::forbid refuses it. Blocks.
     [[nodiscard]] std::optional<std::string> compile(CompileRequest request) const;
 
+    /// CachedCompiler::quiesce() and resume()
+    [[nodiscard]] Status quiesce() const { return compiler_.quiesce(); }
+    void resume() const noexcept { compiler_.resume(); }
+
 private:
     struct Entry {
         std::size_t hash = 0;  ///< Hash of the PTX.

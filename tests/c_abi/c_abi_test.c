@@ -292,6 +292,8 @@ static void test_wrong_arguments(void) {
     lode_kernel_free(NULL);
     lode_device_free(NULL);
     lode_runtime_free(NULL);
+    lode_runtime_resume(NULL);
+    REFUSED(lode_runtime_quiesce(NULL), LODE_INVALID_ARGUMENT, "runtime is NULL");
     CHECK(lode_buffer_address(NULL) == 0 && lode_buffer_size(NULL) == 0);
     CHECK(lode_image_arch(NULL) == NULL && lode_stream_native(NULL) == NULL);
     CHECK(lode_kernel_native(NULL) == NULL && lode_image_symbol(NULL, "x") == NULL);
@@ -379,6 +381,8 @@ int main(void) {
     NEED(lode_device_open(runtime, 0, &device));
 
     test_program();
+    NEED(lode_runtime_quiesce(runtime));
+    lode_runtime_resume(runtime);
     test_images();
     test_structures();
     test_wrong_arguments();

@@ -36,6 +36,7 @@ public:
     [[nodiscard]] Status remove(const BlobName& /*name*/) override { return {}; }
     [[nodiscard]] Status ping() override { return {}; }
     void abandon() noexcept override {}
+    void quiesce() noexcept override {}
 
 private:
     BlobResult next() {

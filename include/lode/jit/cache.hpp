@@ -246,6 +246,15 @@ public:
     /// compiles it again.
     void discard(const CachedImage& refused) const;
 
+    /// Prepares for a checkpoint of the process: waits for the requests under way, writes and sends
+    /// what is queued, and ends the workers and lode's threads, files and connections. What is in
+    /// memory stays. Until resume(), every request waits, also compile_async(). Tasks that
+    /// CacheOptions::executor hasn't begun aren't waited for. Errors: invalid_argument in a
+    /// function that a request calls, which would wait for itself.
+    [[nodiscard]] Status quiesce() const;
+    /// Lets requests continue; they start what they need. Does nothing unless it is quiesced.
+    void resume() const noexcept;
+
     /// Totals so far, over all copies.
     [[nodiscard]] CacheCounters counters() const;
     /// The options as given at construction.

@@ -40,7 +40,8 @@ struct RemoteCacheOptions {
     std::chrono::milliseconds first_byte{200};
     std::chrono::milliseconds read_total{2000};   ///< The limit of one read.
     std::chrono::milliseconds write_total{5000};  ///< The limit of one write, in the background.
-    std::chrono::milliseconds drain{2000};  ///< How long the end of the cache waits for writes.
+    /// How long the end of the cache waits for writes, and CachedCompiler::quiesce().
+    std::chrono::milliseconds drain{2000};
     /// How long the first fault that opens the breaker keeps the remote unused; each further one
     /// doubles the time, up to ten minutes. A background thread then tries the remote.
     std::chrono::milliseconds retry_after{30'000};

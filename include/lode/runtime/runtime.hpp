@@ -64,6 +64,20 @@ public:
     /// All devices except those that are device_unavailable; empty if the driver reports none.
     [[nodiscard]] Result<std::vector<Device>> devices() const;
 
+    /// Prepares for a checkpoint of the process (CRIU, cuCheckpointProcessLock()): waits for the
+    /// devices' work and the requests under way, writes and sends what is queued, and ends the
+    /// workers and lode's threads, files and connections. Kernels, memory, streams and what the
+    /// cache has in memory stay.
+    ///
+    /// Until resume(), whatever needs the compiler or the cache waits, on every thread, also
+    /// load_async(). Launches and other calls of the driver don't: the driver's lock holds them.
+    /// Other runtimes and compilers have to be quiesced too. Errors: those of Device::sync(), after
+    /// which the runtime isn't quiesced; invalid_argument in a function that a request calls.
+    [[nodiscard]] Status quiesce() const;
+    /// Ends quiesce(), before or after a restore: what waits continues, and starts what it needs.
+    /// Does nothing unless the runtime is quiesced.
+    void resume() const noexcept;
+
     /// The driver that was opened.
     [[nodiscard]] const Driver& driver() const noexcept;
     /// The compiler with its cache; see CachedCompiler::counters() for the cache's activity.

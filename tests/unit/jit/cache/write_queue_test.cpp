@@ -1,5 +1,8 @@
 #include "jit/store/write_queue.hpp"
 
+#include "tests/support/processes.hpp"
+#include "tests/support/scratch.hpp"
+
 #include <future>
 #include <new>
 #include <thread>
@@ -79,6 +82,21 @@ TEST_CASE("write queue: a write that finds the queue full comes after those befo
     later.join();
     queue.wait();
     CHECK(written == std::vector<int>{1, 2});
+}
+
+TEST_CASE("write queue: quiesce() runs what is queued and ends the thread, which starts again") {
+    const auto threads = lode::test::count_entries("/proc/self/task");
+    WriteQueue queue(1000);
+    queue.quiesce();  // There is no thread.
+    int written = 0;
+    for (int round = 1; round <= 3; ++round) {
+        for (int i = 0; i < 10; ++i)
+            queue.add(1, [&] { ++written; });
+        queue.quiesce();
+        CHECK(written == 10 * round);
+        CHECK(lode::test::becomes(
+            [&] { return lode::test::count_entries("/proc/self/task") == threads; }));
+    }
 }
 
 TEST_CASE("write queue: a write that throws is dropped, and the next one runs") {

@@ -249,6 +249,61 @@ TEST_CASE("remote faults: a full queue drops writes and counts them") {
     CHECK(Clock::now() - start < milliseconds(900));
 }
 
+TEST_CASE("remote faults: quiesce() forgets them, so that the server is tried at once") {
+    LODE_SKIP_WITHOUT(Nginx)
+    Nginx nginx;
+    Machine machine(nginx.url(), [](CacheOptions& options) {
+        options.remote.retry_after = std::chrono::hours(1);
+        options.remote.first_byte = std::chrono::seconds(5);
+    });
+    nginx.end();
+    (void)machine.compile(0, 10);
+    const auto faults = machine.counters().remote_faults;
+    CHECK(faults > 0);
+    nginx.start();
+    REQUIRE(machine.process->cached->quiesce());
+    machine.process->cached->resume();
+    (void)machine.compile(10, 11);
+    REQUIRE(machine.process->cached->quiesce());
+    CHECK(machine.counters().remote_writes > 0);
+    CHECK(machine.counters().remote_faults == faults);
+    machine.process->cached->resume();
+}
+
+TEST_CASE("remote faults: quiesce() doesn't wait for a server that hangs, and keeps what is left") {
+    std::atomic<bool> hangs = true;
+    FaultyServer* self = nullptr;
+    FaultyServer server([&](int connection, const std::string& head) {
+        if (head.starts_with("GET"))
+            return FaultyServer::send_response(connection, "404 Not Found", "");
+        if (hangs) return self->hang(connection);
+        const std::string length = "Content-Length: ";
+        auto left = std::stoul(head.substr(head.find(length) + length.size()));
+        for (char byte = 0; left > 0 && ::recv(connection, &byte, 1, 0) == 1;)
+            --left;
+        FaultyServer::send_response(connection, "201 Created", "");
+    });
+    self = &server;
+    Machine machine(server.url(), [](CacheOptions& options) {
+        options.remote.drain = milliseconds(100);
+        options.remote.write_total = milliseconds(600);
+        options.remote.first_byte = std::chrono::seconds(5);
+    });
+    (void)machine.compile(0, 3);
+    const auto start = Clock::now();
+    REQUIRE(machine.process->cached->quiesce());
+    CHECK(Clock::now() - start < milliseconds(2000));
+    CHECK(machine.counters().remote_dropped == 1);  // The one under way.
+    hangs = false;
+    machine.process->cached->resume();
+    (void)machine.compile(3, 4);
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (machine.counters().remote_writes < 3 && Clock::now() < end)
+        std::this_thread::sleep_for(milliseconds(5));
+    CHECK(machine.counters().remote_writes == 3);
+    CHECK(machine.counters().remote_dropped == 1);
+}
+
 TEST_CASE("remote faults: in a forked child the end sends nothing and doesn't wait") {
     LODE_SKIP_WITHOUT(Nginx)
     const Nginx nginx;
