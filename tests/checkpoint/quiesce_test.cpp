@@ -2,18 +2,19 @@
 #include "runtime/driver/driver_state.hpp"
 #include "tests/checkpoint/warm_process.hpp"
 #include "tests/support/processes.hpp"
+#include "tests/support/variable.hpp"
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
 #include "tests/unit/jit/remote/servers.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
-#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -64,8 +65,10 @@ struct Held {
 /// The software device after a launch without lode's cache, so that it has all that it keeps.
 class DriverInUse {
 public:
-    DriverInUse() : driver_(require(Driver::open({.library = LODE_EMULATOR_LIBRARY}))) {
-        const auto& table = driver_.state()->table;
+    DriverInUse() {
+        emulator_test::reset();
+        driver_ = require(Driver::open({.library = LODE_EMULATOR_LIBRARY}));
+        const auto& table = driver_->state()->table;
         CUdevice device = 0;
         CUfunction function = nullptr;
         const char* const ptx =
@@ -87,14 +90,24 @@ public:
         REQUIRE(table.cuCtxPopCurrent(&context_) == CUDA_SUCCESS);
     }
 
-    [[nodiscard]] const Driver& driver() const { return driver_; }
+    [[nodiscard]] const Driver& driver() const { return *driver_; }
     [[nodiscard]] CUstream stream() const { return stream_; }
 
 private:
-    Driver driver_;
+    std::optional<Driver> driver_;
     CUcontext context_ = nullptr;
     CUstream stream_ = nullptr;
 };
+
+/// Fails unless a quiet process has what it had before.
+void check_left(const Held& before) {
+    std::string left;
+    CHECK_MESSAGE(becomes([&] {  // A thread that has been joined may still be listed.
+                      left = before.left_in(Held::now());
+                      return left.empty();
+                  }),
+                  left);
+}
 
 /// Rounds of work, quiesce() and resume(), with what is left each time.
 void quiesce_often(const std::string& remote) {
@@ -108,12 +121,7 @@ void quiesce_often(const std::string& remote) {
         CHECK(warm.threads.size() > before.threads.size());
         CHECK(warm.children.size() > before.children.size());
         require(process.runtime().quiesce());
-        std::string left;
-        CHECK_MESSAGE(becomes([&] {  // A thread that has been joined may still be listed.
-                          left = before.left_in(Held::now());
-                          return left.empty();
-                      }),
-                      left);
+        check_left(before);
         process.runtime().resume();
     }
     if (!remote.empty()) CHECK(process.counters().remote_writes > 0);
@@ -135,6 +143,21 @@ TEST_CASE("checkpoint: nothing of a remote cache on Redis is left in a quiet pro
     LODE_SKIP_WITHOUT(RedisServer);
     const RedisServer server;
     quiesce_often(server.url());
+}
+
+TEST_CASE("checkpoint: nothing is left of what compiles lines for the software device") {
+    const Variable findings("LODE_EMULATOR_FINDINGS", "log");
+    const DriverInUse in_use;
+    const Held before = Held::now();
+    WarmProcess process(in_use.driver(), in_use.stream(), {});
+    for (int round = 0; round < 2; ++round) {
+        process.have_fault_found();
+        CHECK(Held::now().children.size() == before.children.size() + 2);  // Each has a worker.
+        require(process.runtime().quiesce());
+        check_left(before);
+        process.runtime().resume();
+    }
+    process.work();
 }
 
 TEST_CASE("checkpoint: a quiet process has no work on a device, and host functions may compile") {

@@ -70,6 +70,16 @@ public:
         CHECK(after.faults + after.remote_faults + after.remote_dropped == 0);
     }
 
+    /// Has the software device find a fault, whose line another compiler in this process tells.
+    void have_fault_found() {
+        const Source source = Source::text(
+            fmt::format("extern \"C\" __global__ void k(int* out) {{ out[{} << 20] = 1; }}",
+                        ++faults_),
+            "fault.cu");
+        launch(require(device_->load<void(int*)>(source, "k", plain())));
+        require(stream_->sync());
+    }
+
 private:
     // The values of the kernels that each cache has.
     static constexpr int packed_from = 100;
@@ -118,9 +128,11 @@ private:
         check(value, require(device_->load<void(int*)>(storing(value), "k", plain())));
     }
     void check(int value, const Kernel<void(int*)>& kernel) const {
-        const LaunchShape shape{.grid = {blocks}, .block = {32}};
-        require(kernel.launch(*stream_, shape, *out_));
+        launch(kernel);
         CHECK(require(out_->to_vector()) == std::vector<int>(blocks, value));
+    }
+    void launch(const Kernel<void(int*)>& kernel) const {
+        require(kernel.launch(*stream_, {.grid = {blocks}, .block = {32}}, *out_));
     }
 
     const bool has_remote_;
@@ -130,6 +142,7 @@ private:
     std::optional<StreamRef> stream_;
     std::optional<DeviceBuffer<int>> out_;
     int round_ = 0;
+    int faults_ = 0;
 };
 
 }  // namespace lode::test
