@@ -54,7 +54,7 @@ REASONS = [
     (r"cuMemcpy(3D)?WithAttributes\w+", "hints for a copy; lode's copies have none yet"),
     (r"cuMemGetLocationInfo", "a property to query"),
     (r"cuCoredump\w+", "debugging of a process from inside"),
-    (r"cuCheckpoint\w+", "called by another process than the one that uses lode"),
+    (r"cuCheckpoint\w+", "called by whatever freezes the process, after Runtime::quiesce()"),
     (r"cuGetExportTable", "undocumented"),
     (r"cuLogs(Current|Dump\w+)", "lode listens to the log with cuLogsRegisterCallback"),
     (r"cuStream(WaitValue|WriteValue)\d+|cuStreamBatchMemOp|\w*BatchMemOp\w*",
