@@ -118,6 +118,8 @@ constexpr EnvironmentVariable table[] = {
      "searched in the usual places"},
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
+    {"LODE_NVVM", "The libNVVM library to open, or the folder that holds it.",
+     "searched in the usual places"},
     {"LODE_PCH_MAX_BYTES",
      "The size limit of the precompiled headers that workers make, such as 2GiB or a number of "
      "bytes; 0 makes none.",

@@ -34,21 +34,6 @@
 namespace LODE_NAMESPACE {
 namespace {
 
-Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
-    if (std::ranges::binary_search(nvrtc.supported(), arch.cc())) return {};
-    std::vector<std::string> names;
-    std::string nearest;  // Below the target if there is one: its code may run where that would.
-    for (const auto cc : nvrtc.supported()) {
-        names.push_back(Arch(cc).to_string());
-        if (nearest.empty() || cc < arch.cc()) nearest = Arch(cc, {}, arch.kind()).to_string();
-    }
-    return fail(
-        Errc::unsupported_arch,
-        fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}. The nearest is {}.",
-                    nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
-                    listed(names, arch_form), nearest));
-}
-
 Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {
     constexpr int since[] = {13, 3};
     if (options.tile == Tile::none) return {};
@@ -366,7 +351,8 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const CompileRequest& requ
     seen.is_watched = nvrtc.watches_files();
     const auto headers = assemble_headers(request, seen, context.source_files);
     LODE_TRY(compile_flags(options));
-    LODE_TRY(check_arch(nvrtc, arch));
+    LODE_TRY(check_arch(fmt::format("NVRTC {}.{}", nvrtc.version_major(), nvrtc.version_minor()),
+                        nvrtc.supported(), arch));
     LODE_TRY(check_tile(nvrtc, options));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));

@@ -19,21 +19,6 @@
 namespace LODE_NAMESPACE {
 namespace {
 
-/// "the first error as file:line:column: text, and how many".
-std::string describe_errors(std::span<const Diagnostic> diagnostics) {
-    const auto is_error = [](const Diagnostic& diagnostic) {
-        return diagnostic.severity == Diagnostic::Severity::error;
-    };
-    const auto first = std::ranges::find_if(diagnostics, is_error);
-    if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
-    const auto count = std::ranges::count_if(diagnostics, is_error);
-    constexpr std::size_t most = 600;
-    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                            count == 1 ? "" : "the first is ", shortened(first->to_string(), most));
-    if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
-    return text;
-}
-
 /// A hint for a missing header if NVRTC was found without a toolkit; else empty.
 std::string missing_toolkit_hint(const Compilation& job, std::string_view log) {
     const bool asked = job.request.options.toolkit_headers && job.nvrtc.include_folders().empty();
@@ -82,6 +67,34 @@ std::string forbidden_file_hint(const Compilation& job) {
 }
 
 }  // namespace
+
+std::string describe_errors(std::span<const Diagnostic> diagnostics) {
+    const auto is_error = [](const Diagnostic& diagnostic) {
+        return diagnostic.severity == Diagnostic::Severity::error;
+    };
+    const auto first = std::ranges::find_if(diagnostics, is_error);
+    if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
+    const auto count = std::ranges::count_if(diagnostics, is_error);
+    constexpr std::size_t most = 600;
+    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
+                            count == 1 ? "" : "the first is ", shortened(first->to_string(), most));
+    if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
+    return text;
+}
+
+Status check_arch(std::string_view compiler, std::span<const ComputeCapability> supported,
+                  const Arch& arch) {
+    if (std::ranges::binary_search(supported, arch.cc())) return {};
+    std::vector<std::string> names;
+    std::string nearest;  // Below the target if there is one: its code may run where that would.
+    for (const auto cc : supported) {
+        names.push_back(Arch(cc).to_string());
+        if (nearest.empty() || cc < arch.cc()) nearest = Arch(cc, {}, arch.kind()).to_string();
+    }
+    return fail(Errc::unsupported_arch,
+                fmt::format("{} doesn't support the target {}; it supports {}. The nearest is {}.",
+                            compiler, arch.to_string(), listed(names, arch_form), nearest));
+}
 
 bool has_lines(const CompileOptions& options) noexcept {
     return options.line_info || options.debug;

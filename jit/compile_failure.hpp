@@ -6,6 +6,7 @@
 #include <lode/base/error.hpp>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,13 @@ namespace LODE_NAMESPACE {
 [[nodiscard]] tl::unexpected<Error> fail_compile(const Compilation& job, nvrtcResult result,
                                                  std::string log,
                                                  const std::function<std::string()>& ptx_alone);
+
+/// "the first error as file:line:column: text, and how many".
+[[nodiscard]] std::string describe_errors(std::span<const Diagnostic> diagnostics);
+
+/// unsupported_arch with what a compiler, "NVRTC 13.0", supports.
+[[nodiscard]] Status check_arch(std::string_view compiler,
+                                std::span<const ComputeCapability> supported, const Arch& arch);
 
 [[nodiscard]] bool has_lines(const CompileOptions& options) noexcept;
 

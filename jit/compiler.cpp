@@ -1,6 +1,7 @@
 #include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/compile.hpp"
+#include "jit/compile_ir.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "jit/request/flags.hpp"
 #include "jit/worker/once.hpp"
@@ -12,15 +13,24 @@
 namespace LODE_NAMESPACE {
 
 struct Compiler::State {
-    explicit State(CompilerSearch search) : nvrtc(std::move(search)) {}
+    explicit State(const CompilerSearch& search)
+        : nvrtc(search),
+          ir(NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM"), search.log) {}
+
+    [[nodiscard]] const NvrtcSearchEnvironment& environment(Source::Language language) const {
+        return language == Source::Language::nvvm_ir ? ir.environment() : nvrtc.environment();
+    }
 
     NvrtcProvider nvrtc;
+    CompilerProvider<IrTools> ir;
 };
 
-Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
+Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(search)) {}
 
-Result<CompilerInfo> Compiler::info() const {
-    LODE_TRY_ASSIGN(CompilerProperties properties, state_->nvrtc.properties());
+Result<CompilerInfo> Compiler::info(Source::Language language) const {
+    LODE_TRY_ASSIGN(CompilerProperties properties, language == Source::Language::nvvm_ir
+                                                       ? state_->ir.properties()
+                                                       : state_->nvrtc.properties());
     return std::move(properties.info);
 }
 
@@ -34,9 +44,13 @@ Result<Image> Compiler::compile(const Source& source, const Arch& arch,
         source, arch, options, {name_expressions.begin(), name_expressions.end()}};
     if (leaves_traces(options)) {
         auto sent = worker::request_here(std::move(request));
-        sent.nvrtc = state_->nvrtc.environment();
+        sent.nvrtc = state_->environment(source.language());
         LODE_TRY_ASSIGN(worker::Answer answer, worker::run_once(sent, trace_reason));
         return std::move(answer.image);
+    }
+    if (source.language() == Source::Language::nvvm_ir) {
+        LODE_TRY_ASSIGN(const auto tools, state_->ir.open());
+        return tools->compile(request);
     }
     LODE_TRY_ASSIGN(const auto nvrtc, state_->nvrtc.open());
     return compile_with(*nvrtc, request);

@@ -63,42 +63,6 @@ std::vector<LibraryPlace> places_in(const std::filesystem::path& folder, std::st
     return places;
 }
 
-std::vector<LibraryPlace> linker_places(const LinkerSearch& search) {
-    std::vector<int> majors{13, 12};
-    if (search.driver_version != 0) {
-        const int preferred = search.driver_version / 1000;
-        std::ranges::stable_sort(majors, {}, [&](int m) { return m != preferred; });
-    }
-    std::vector<std::string> names;
-    for (const int version_major : majors)
-        names.push_back(fmt::format("libnvJitLink.so.{}", version_major));
-
-    std::vector<LibraryPlace> places;
-    const auto add = [&](const std::filesystem::path& place, std::string_view why) {
-        if (place.empty()) return;
-        std::error_code problem;
-        if (std::filesystem::is_directory(place, problem)) {
-            std::ranges::move(places_in(place, why, names), std::back_inserter(places));
-        } else {
-            places.push_back({std::string(why), place});
-        }
-    };
-    add(search.library, "the caller's choice");
-    if (search.library.empty()) add(environment("LODE_NVJITLINK").value_or(""), "LODE_NVJITLINK");
-    if (!places.empty()) return places;
-    for (const auto& folder : search.folders)
-        add(folder, "beside NVRTC");
-    add(environment("CUDA_HOME").value_or(""), "CUDA_HOME");
-    add(environment("CUDA_PATH").value_or(""), "CUDA_PATH");
-    add("/usr/local/cuda", "the standard folder");
-    for (const auto& [why, folder] :
-         wheel_folders(NvrtcSearchEnvironment::of_process({}), "nvjitlink"))
-        add(folder, why);
-    for (const auto& name : names)
-        places.push_back({"the loader's path", name});
-    return places;
-}
-
 int version_of(const Table& table) {
     constexpr int oldest = 12000;
     unsigned version_major = 0;
@@ -188,11 +152,47 @@ std::vector<std::string> flags_of(std::span<const LinkInput> inputs, const Arch&
     return flags;
 }
 
+std::vector<LibraryPlace> places(const LinkerSearch& search) {
+    std::vector<int> majors{13, 12};
+    if (search.driver_version != 0) {
+        const int preferred = search.driver_version / 1000;
+        std::ranges::stable_sort(majors, {}, [&](int m) { return m != preferred; });
+    }
+    std::vector<std::string> names;
+    for (const int version_major : majors)
+        names.push_back(fmt::format("libnvJitLink.so.{}", version_major));
+
+    std::vector<LibraryPlace> found;
+    const auto add = [&](const std::filesystem::path& place, std::string_view why) {
+        if (place.empty()) return;
+        std::error_code problem;
+        if (std::filesystem::is_directory(place, problem)) {
+            std::ranges::move(places_in(place, why, names), std::back_inserter(found));
+        } else {
+            found.push_back({std::string(why), place});
+        }
+    };
+    add(search.library, "the caller's choice");
+    if (search.library.empty()) add(environment("LODE_NVJITLINK").value_or(""), "LODE_NVJITLINK");
+    if (!found.empty()) return found;
+    for (const auto& folder : search.folders)
+        add(folder, "beside the compiler");
+    add(environment("CUDA_HOME").value_or(""), "CUDA_HOME");
+    add(environment("CUDA_PATH").value_or(""), "CUDA_PATH");
+    add("/usr/local/cuda", "the standard folder");
+    for (const auto& [why, folder] :
+         wheel_folders(NvrtcSearchEnvironment::of_process({}), "nvjitlink"))
+        add(folder, why);
+    for (const auto& name : names)
+        found.push_back({"the loader's path", name});
+    return found;
+}
+
 namespace {
 
 Result<Library> open_on_thread(const LinkerSearch& search) {
     Library library;
-    for (const auto& place : linker_places(search)) {
+    for (const auto& place : places(search)) {
         const bool is_new = !os::is_library_loaded(place.candidate);
         auto found = open_first({place});
         auto& attempt = found.attempts.front();

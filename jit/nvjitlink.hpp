@@ -56,6 +56,9 @@ struct Library {
     LinkerInfo info;
 };
 
+/// All places to try for the library, best first; none is opened.
+[[nodiscard]] std::vector<LibraryPlace> places(const LinkerSearch& search);
+
 /// Searches and opens the library, on a compiler's thread. Errors: not_found lists every place
 /// tried.
 [[nodiscard]] Result<Library> open(const LinkerSearch& search);

@@ -7,9 +7,14 @@
 
 namespace LODE_NAMESPACE {
 
+Source::Language Source::language_of(std::string_view name) {
+    if (name.ends_with(".ptx")) return Language::ptx;
+    if (name.ends_with(".ll") || name.ends_with(".bc")) return Language::nvvm_ir;
+    return Language::cuda;
+}
+
 Source Source::file(const std::filesystem::path& path) {
-    const auto language = path.extension() == ".ptx" ? Language::ptx : Language::cuda;
-    return {language, path.string(), {}, true};
+    return {language_of(path.string()), path.string(), {}, true};
 }
 
 Source Source::text(std::string code, std::string name) {
@@ -18,6 +23,15 @@ Source Source::text(std::string code, std::string name) {
 
 Source Source::ptx(std::string code, std::string name) {
     return {Language::ptx, std::move(name), std::move(code), false};
+}
+
+Source Source::nvvm_ir(std::string code, std::string name) {
+    return {Language::nvvm_ir, std::move(name), std::move(code), false};
+}
+
+Source Source::named(std::string code, std::string name) {
+    const Language language = language_of(name);
+    return {language, std::move(name), std::move(code), false};
 }
 
 std::filesystem::path Source::folder() const {

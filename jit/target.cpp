@@ -169,7 +169,7 @@ private:
         if (tools.compiler_version != 0) {
             const auto ptx = ptx_version_of_cuda(tools.compiler_version);
             compiler = fmt::format(
-                "NVRTC {} (PTX ISA {})", cuda_version_text(tools.compiler_version),
+                "{} {} (PTX ISA {})", tools.compiler, cuda_version_text(tools.compiler_version),
                 ptx ? fmt::format("{}.{}", ptx->version_major, ptx->version_minor) : "unknown");
         }
         return fail(Errc::unsupported_arch,
@@ -183,11 +183,12 @@ private:
         if (ptx_refused_ && inputs_.tools.driver_version != 0)
             return target_rules::cure_for_ptx(needs_, inputs_.tools);
         const auto range = toolkits_for(inputs_.device);
-        if (!range) return "Use an NVRTC that supports it.";
+        const std::string other =
+            (inputs_.tools.compiler == "NVRTC" ? "Use an " : "Use a ") + inputs_.tools.compiler;
+        if (!range) return other + " that supports it.";
         if (range->last == 0)
-            return fmt::format("Use an NVRTC of CUDA {} or newer.",
-                               cuda_version_text(range->first));
-        return fmt::format("Use an NVRTC of CUDA {} to {}, the releases that support it.",
+            return fmt::format("{} of CUDA {} or newer.", other, cuda_version_text(range->first));
+        return fmt::format("{} of CUDA {} to {}, the releases that support it.", other,
                            cuda_version_text(range->first), cuda_version_text(range->last));
     }
 

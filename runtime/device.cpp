@@ -23,8 +23,8 @@ DeviceClocks Device::clocks() const {
     return {read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE), read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)};
 }
 
-Result<Target> Device::target(SuffixPolicy policy) const {
-    return detail::target_of(*state_, policy);
+Result<Target> Device::target(SuffixPolicy policy, Source::Language language) const {
+    return detail::target_of(*state_, policy, language);
 }
 
 Result<CachedImage> Device::compile_cached(const Source& source,

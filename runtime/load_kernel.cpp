@@ -26,8 +26,8 @@ struct TargetedOptions {
 Result<TargetedOptions> targeted(const DeviceState& device, const Source& source,
                                  const KernelOptions& options) {
     TargetedOptions made{Arch(device.properties.cc).as_virtual(), options.compile};
-    if (source.language() == Source::Language::cuda) {
-        LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix));
+    if (source.language() != Source::Language::ptx) {
+        LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix, source.language()));
         made.arch = chosen.arch;
     }
     return made;
@@ -217,16 +217,18 @@ Error in_compile(Error error, const std::string& source, const DeviceState& devi
     return std::move(error).in(fmt::format("compiling {} for {}", source, device.describe()));
 }
 
-Result<Target> target_of(const DeviceState& device, SuffixPolicy policy) {
+Result<Target> target_of(const DeviceState& device, SuffixPolicy policy,
+                         Source::Language language) {
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
-    LODE_TRY_ASSIGN(const CompilerInfo compiler, device.compiler.info());
+    LODE_TRY_ASSIGN(const CompilerInfo compiler, device.compiler.info(language));
     return choose_target(
         {.device = device.properties.cc,
          .supported = compiler.supported,
          .suffix = policy,
          .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
                    .driver_version = device.driver->version,
-                   .force_ptx = force_ptx}});
+                   .force_ptx = force_ptx,
+                   .compiler = compiler.product}});
 }
 
 Result<CompileRequest> request_for(const DeviceState& device, const Source& source,

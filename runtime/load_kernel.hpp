@@ -19,7 +19,8 @@ namespace LODE_NAMESPACE::detail {
 [[nodiscard]] Error in_compile(Error error, const std::string& source, const DeviceState& device);
 
 /// Device::target()
-[[nodiscard]] Result<Target> target_of(const DeviceState& device, SuffixPolicy policy);
+[[nodiscard]] Result<Target> target_of(const DeviceState& device, SuffixPolicy policy,
+                                       Source::Language language);
 
 /// Device::compile_cached() with other name expressions.
 [[nodiscard]] Result<CachedImage> compile_for(const DeviceState& device, const Source& source,

@@ -43,7 +43,7 @@ struct Watcher::State {
         LODE_TRY_ASSIGN(auto request,
                         detail::request_for(*state, source, options, loaded.name_expressions));
         LODE_TRY_ASSIGN(auto files, state->compiler.dependencies(request));
-        if (loaded.entry == Digest{} && source.language() == Source::Language::cuda) {
+        if (loaded.entry == Digest{} && source.language() != Source::Language::ptx) {
             return fail(Errc::not_supported,
                         fmt::format("'{}' can't be watched: its code depends on more than files.",
                                     source.name()));

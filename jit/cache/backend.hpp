@@ -23,6 +23,8 @@
 
 namespace LODE_NAMESPACE::cache {
 
+class BackendWorkers;
+
 /// What the cache has to know of the calls that programs make to a compiler.
 struct CallRules {
     std::string_view compiler;  ///< Its name.
@@ -62,6 +64,9 @@ public:
     [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(
         const std::filesystem::path& library) = 0;
 
+    /// CompilerInfo::product
+    [[nodiscard]] virtual std::string_view product() const { return call_rules().compiler; }
+
     [[nodiscard]] virtual Result<CompilerProperties> properties() = 0;
     /// The context has files and a control.
     [[nodiscard]] virtual Result<Image> compile(const CompileRequest& request,
@@ -89,6 +94,14 @@ public:
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                                   const WorkerOptions& workers,
                                                                   pch::Settings pch, Log log);
+
+/// The same with these workers.
+[[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(
+    CompilerSearch search, std::shared_ptr<BackendWorkers> workers, pch::Settings pch);
+
+/// libNVVM and nvJitLink, searched for as by Compiler, in this process or in workers.
+[[nodiscard]] std::unique_ptr<CompilerBackend> make_ir_backend(
+    CompilerSearch search, std::shared_ptr<BackendWorkers> workers);
 
 /// The nvJitLink in a file, for the calls of programs (link_call.hpp) alone.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_linker_backend(std::filesystem::path library,

@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
+#include "jit/cache/backend_workers.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
 
@@ -39,9 +40,12 @@ private:
 }  // namespace
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
-    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers,
-                                             cache::pch_settings(options), options.log);
-    *this = CachedCompiler(std::make_shared<State>(std::move(backend), std::move(options)));
+    auto workers = std::make_shared<cache::BackendWorkers>(
+        options.workers, NvrtcSearchEnvironment::of_process(search.nvrtc), options.log);
+    auto nvrtc = cache::make_nvrtc_backend(search, workers, cache::pch_settings(options));
+    auto ir = cache::make_ir_backend(std::move(search), std::move(workers));
+    *this = CachedCompiler(std::make_shared<State>(std::move(nvrtc), std::move(options),
+                                                   os::FileOperations::system(), std::move(ir)));
 }
 
 // Asynchronous work holds the state itself. The copies share a count of their own, which tells when
@@ -49,10 +53,10 @@ CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
 CachedCompiler::CachedCompiler(const std::shared_ptr<State>& state)
     : state_(state.get(), [state](State* /*same*/) { state->tasks.shut_down(); }) {}
 
-Result<CompilerInfo> CachedCompiler::info() const {
+Result<CompilerInfo> CachedCompiler::info(Source::Language language) const {
     const Call call(state_->tasks.gate());
     if (!call) return fail_at_process_end();
-    return state_->pipeline.info();
+    return state_->pipeline.info(language);
 }
 
 Result<CachedImage> CachedCompiler::compile(const Source& source, const Arch& arch,
@@ -151,10 +155,11 @@ const CacheOptions& CachedCompiler::options() const noexcept {
 
 CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend,
                                            CacheOptions options,
-                                           const os::FileOperations& operations)
+                                           const os::FileOperations& operations,
+                                           std::unique_ptr<cache::CompilerBackend> ir)
     : storage(std::move(options), operations),
       tasks(storage.options().executor, slow_threads(storage.options().workers)),
-      pipeline(std::move(backend), storage, requests, flights) {
+      pipeline(std::move(backend), std::move(ir), storage, requests, flights) {
     // The handler for the end of the process is registered now, before any of a library.
     [[maybe_unused]] const ProcessUse use;
 }

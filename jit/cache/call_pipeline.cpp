@@ -28,11 +28,6 @@
 namespace LODE_NAMESPACE::cache {
 namespace {
 
-/// "NVRTC 13.0.88"
-std::string name_of(const KnownCompiler& compiler, const CallRules& rules) {
-    return fmt::format("{} {}", rules.compiler, compiler.info().build);
-}
-
 /// The folder of a source with an absolute name, in which quoted includes are searched; else empty.
 /// Programs compile the same source from a temporary folder, which has another name each time.
 std::string source_folder(const NvrtcCall& call) {
@@ -48,7 +43,7 @@ Key call_key(const NvrtcCall& call, const CompileRequest& request, const KnownCo
              const CallRules& rules) {
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
-    key.field("compiler", name_of(compiler, rules));
+    key.field("compiler", compiler.info().name());
     key.field("compiler.sha256", compiler.digest);
     key.field("arch", request.arch.to_string());
     key.field("output", answer_output);
@@ -298,7 +293,7 @@ Result<AnsweredCall> CallPipeline::compile_and_publish(const NvrtcCall& call,
     auto image = std::make_shared<Image>();
     image->name = request.request.source.name();
     image->arch = request.request.arch;
-    image->compiler = name_of(compiler, rules_);
+    image->compiler = compiler.info().name();
     auto published =
         publisher_.publish(request, std::move(headers), {std::move(image), spent, answer});
     answered.not_kept = std::move(published.not_kept);

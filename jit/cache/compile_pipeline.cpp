@@ -47,8 +47,8 @@ void count_miss(AtomicCounters& counters, MissReason reason) {
 
 }  // namespace
 
-Result<CompilerInfo> CompilePipeline::info() {
-    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
+Result<CompilerInfo> CompilePipeline::info(Source::Language language) {
+    LODE_TRY_ASSIGN(const auto compiler, compiler_of(language).identity.get());
     return compiler->info();
 }
 
@@ -62,7 +62,7 @@ Result<CachedImage> CompilePipeline::answer(CompileRequest& request, const Reque
     }
     if (request.source.language() == Source::Language::ptx)
         return compile_uncached(request, {MissReason::ptx_source}, context);
-    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
+    LODE_TRY_ASSIGN(const auto compiler, compiler_of(request).identity.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
     if (std::string why = uncacheable_reason(request); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
@@ -88,7 +88,7 @@ Result<PreparedRequest> CompilePipeline::prepare(const CompileRequest& request,
 void CompilePipeline::with_prepared(CompileRequest request,
                                     const std::function<void(const PreparedRequest&)>& use) {
     const auto read = read_source(request);
-    const auto compiler = identity_.get();
+    const auto compiler = compiler_of(request).identity.get();
     if (!read || !compiler || request.source.language() == Source::Language::ptx) return;
     const auto prepared = prepare(request, **compiler);
     if (prepared && uncacheable_reason(request).empty()) use(*prepared);
@@ -161,7 +161,8 @@ Result<CachedImage> CompilePipeline::compile_and_publish(const PreparedRequest& 
     count_miss(storage_.counters, miss.reason);
     CompileFiles files;
     const auto start = std::chrono::steady_clock::now();
-    auto outcome = backend_->compile(
+    auto& [backend, identity] = compiler_of(request.request);
+    auto outcome = backend->compile(
         request.request,
         {.files = &files, .control = &control, .source_files = request.source_files});
     const double spent = milliseconds_since(start);
@@ -175,16 +176,16 @@ Result<CachedImage> CompilePipeline::compile_and_publish(const PreparedRequest& 
     CachedImage result{image, report_of(request.request)};
     result.report.miss = std::move(miss);
 
-    const auto compiler = identity_.get();
+    const auto compiler = identity.get();
     if (compiler && (image->compiler != (*compiler)->info().name() ||
                      files.compiler_files != (*compiler)->properties.files ||
                      request.compiler_digest != (*compiler)->digest)) {
-        identity_.refresh();
+        identity.refresh();
         result.report.not_kept = fmt::format(
             "its compiler turned out to be another one than that of the key ({})", image->compiler);
     } else if (compiler && !(*compiler)->is_settled) {
         result.report.not_kept = "the compiler's files have just changed";
-        identity_.refresh();
+        identity.refresh();
     } else {
         control.enter(CompilePhase::storing);
         auto published = publisher_.publish(request, files, image, spent);
@@ -202,7 +203,7 @@ Result<CachedImage> CompilePipeline::compile_uncached(const CompileRequest& requ
     if (control.is_stopped()) return fail_cancelled(context.source);
     requests_.tell(context, {.kind = CompileEvent::Kind::started});
     CompileFiles files;
-    auto image = backend_->compile(
+    auto image = compiler_of(request).backend->compile(
         request, {.files = &files, .control = &control, .source_files = source_files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));

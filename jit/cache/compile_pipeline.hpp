@@ -30,11 +30,16 @@ using Flights = OncePerKey<Digest, CachedImage>;
 /// Thread-safe. `storage` and the others must outlive it.
 class CompilePipeline {
 public:
-    CompilePipeline(std::unique_ptr<CompilerBackend> backend, Storage& storage, Requests& requests,
-                    Flights& flights)
-        : backend_(std::move(backend)), storage_(storage), requests_(requests), flights_(flights) {}
+    CompilePipeline(std::unique_ptr<CompilerBackend> backend, std::unique_ptr<CompilerBackend> ir,
+                    Storage& storage, Requests& requests, Flights& flights)
+        : compiler_(std::move(backend), storage),
+          storage_(storage),
+          requests_(requests),
+          flights_(flights) {
+        if (ir) ir_compiler_.emplace(std::move(ir), storage);
+    }
 
-    [[nodiscard]] Result<CompilerInfo> info();
+    [[nodiscard]] Result<CompilerInfo> info(Source::Language language);
     /// The answer of the cache or the compiler. Reads the source. `shared` is set to true where
     /// another thread's compilation may give the answer.
     [[nodiscard]] Result<CachedImage> answer(CompileRequest& request, const RequestContext& context,
@@ -52,9 +57,26 @@ public:
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
         const CompileRequest& request);
     void discard(const CachedImage& refused) const { publisher_.withdraw(refused.report); }
-    void quiesce() { backend_->quiesce(); }
+    void quiesce() {
+        compiler_.backend->quiesce();
+        if (ir_compiler_) ir_compiler_->backend->quiesce();
+    }
 
 private:
+    struct Compiler {
+        Compiler(std::unique_ptr<CompilerBackend> made, Storage& storage)
+            : backend(std::move(made)), identity(*backend, storage) {}
+
+        const std::unique_ptr<CompilerBackend> backend;
+        CompilerIdentity identity;
+    };
+
+    [[nodiscard]] Compiler& compiler_of(Source::Language language) {
+        return ir_compiler_ && language == Source::Language::nvvm_ir ? *ir_compiler_ : compiler_;
+    }
+    [[nodiscard]] Compiler& compiler_of(const CompileRequest& request) {
+        return compiler_of(request.source.language());
+    }
     /// cache::prepare() with this compiler's options.
     [[nodiscard]] Result<PreparedRequest> prepare(const CompileRequest& request,
                                                   const KnownCompiler& compiler);
@@ -73,11 +95,11 @@ private:
                                                        const RequestContext& context,
                                                        const SourceFiles& source_files = {});
 
-    const std::unique_ptr<CompilerBackend> backend_;
+    Compiler compiler_;
+    std::optional<Compiler> ir_compiler_;
     Storage& storage_;
     Requests& requests_;
     Flights& flights_;
-    CompilerIdentity identity_{*backend_, storage_};
     Lookup lookup_{storage_};
     Publisher publisher_{storage_};
     SourceStore source_store_{storage_};

@@ -43,6 +43,7 @@ bool is_current(const KnownCompiler& known) {
 }  // namespace
 
 void CompilerIdentity::keep(CompilerProperties properties, const RecordKey& key) {
+    properties.info.product = backend_.product();
     // In this process its files stay mapped, whatever becomes of their names.
     if (known_ && known_->is_settled && known_->properties.files == properties.files &&
         known_->info().build == properties.info.build)
@@ -64,6 +65,7 @@ Result<std::shared_ptr<const KnownCompiler>> CompilerIdentity::get() {
     if (recorded && is_current(recorded->value)) {
         auto& info = recorded->value.properties.info;
         info.include_folders = backend_.include_folders(info.path);
+        info.product = backend_.product();
         known_ = std::make_shared<const KnownCompiler>(std::move(recorded->value));
         return known_;
     }

@@ -53,7 +53,7 @@ std::string source_name(const KeyFields& fields) {
 
 Result<CacheExplanation> CompilePipeline::explain(CompileRequest request) {
     LODE_TRY(read_source(request));
-    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
+    LODE_TRY_ASSIGN(const auto compiler, compiler_of(request).identity.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
 
     CacheExplanation explanation;

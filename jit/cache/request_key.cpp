@@ -2,6 +2,8 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
+#include "jit/cache/link_key.hpp"
+#include "jit/compile_ir.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/headers/search_folders.hpp"
 #include "jit/request/options_fields.hpp"
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <concepts>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -58,13 +61,24 @@ struct FlaglessWriter {
     }
 };
 
+/// All flags that decide the result, without include folders.
+Result<std::vector<std::string>> flags_of(const CompileRequest& request) {
+    if (request.source.language() != Source::Language::nvvm_ir) {
+        CompileOptions canonical = request.options;
+        canonical.include_folders.clear();
+        return compile_flags(canonical);
+    }
+    LODE_TRY_ASSIGN(IrFlags flags, ir_flags(request));
+    std::ranges::move(nvjitlink::flags_of({}, request.arch, flags.link),
+                      std::back_inserter(flags.compiler));
+    return std::move(flags.compiler);
+}
+
 }  // namespace
 
 Result<Key> request_key(const CompileRequest& request, const KnownCompiler& compiler,
                         const SearchFolders& folders) {
-    CompileOptions canonical = request.options;
-    canonical.include_folders.clear();
-    LODE_TRY_ASSIGN(const auto flags, compile_flags(canonical));
+    LODE_TRY_ASSIGN(const auto flags, flags_of(request));
 
     KeyWriter key;
     key.field("format", format_version).field("lode", LODE_VERSION);
@@ -101,6 +115,13 @@ Result<Key> request_key(const CompileRequest& request, const KnownCompiler& comp
             key.field("variable", fmt::format("{}={}", name, *value));
         }
     }
+    if (request.source.language() == Source::Language::nvvm_ir) {
+        key.field("language", "NVVM IR");
+        for (const auto name : link_variables()) {
+            if (const auto value = foreign_environment(name))
+                key.field("variable", fmt::format("{}={}", name, *value));
+        }
+    }
     return key.finish();
 }
 
@@ -111,6 +132,8 @@ Key entry_key(const Key& request, const Digest& header_list) {
 }
 
 std::string uncacheable_reason(const CompileRequest& request) {
+    // ir_flags() allows no flag of these, and IR has no macros.
+    if (request.source.language() == Source::Language::nvvm_ir) return {};
     for (const auto& flag : request.options.extra_flags) {
         std::string_view name = flag;
         name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));

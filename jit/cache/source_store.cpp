@@ -49,7 +49,7 @@ SourceFiles SourceStore::make(const CompileRequest& request) {
     const auto& [source, arch, options, names, limits] = request;
     SourceFiles files;
     if (!options.source_files || !(options.line_info || options.debug) ||
-        source.language() == Source::Language::ptx)
+        source.language() != Source::Language::cuda)
         return files;
     DiskTier* const disk = storage_.tiers().disk();
     if (disk == nullptr || !is_plain(disk->folder().path().string())) return files;

@@ -159,6 +159,23 @@ std::vector<CompilerFile> NvrtcLibrary::files() const {
     return *files_;
 }
 
+Result<CompilerProperties> NvrtcLibrary::properties() const {
+    CompilerProperties made;
+    made.info.version_major = version_major_;
+    made.info.version_minor = version_minor_;
+    made.info.path = path_;
+    made.info.include_folders = include_folders_;
+    made.info.supported = supported_;
+    made.info.search_attempts = search_attempts_;
+    LODE_TRY_ASSIGN(made.info.build, build());
+    made.files = files();
+    return made;
+}
+
+std::string NvrtcLibrary::describe() const {
+    return fmt::format("NVRTC {}.{} ({})", version_major_, version_minor_, path_.string());
+}
+
 void NvrtcLibrary::learn_build(std::string_view build) const {
     const std::lock_guard guard(build_mutex_);
     if (build_.empty()) build_ = build;

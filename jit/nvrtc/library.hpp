@@ -7,6 +7,7 @@
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
+#include <lode/jit/compiler.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,12 @@
 #include <vector>
 
 namespace LODE_NAMESPACE {
+
+/// A compiler, and the files that it consists of.
+struct CompilerProperties {
+    CompilerInfo info = {};
+    std::vector<CompilerFile> files = {};
+};
 
 /// Opened once, never closed or changed: every member may be called from any thread.
 class NvrtcLibrary {
@@ -62,6 +69,11 @@ public:
     /// The libraries that are mapped: NVRTC and its companion, after a compilation. A file that
     /// another one has replaced has no stamp.
     [[nodiscard]] std::vector<CompilerFile> files() const;
+
+    /// To be called on a compiler's thread. Errors: those of build().
+    [[nodiscard]] Result<CompilerProperties> properties() const;
+    /// "NVRTC 13.0 (/usr/…)"
+    [[nodiscard]] std::string describe() const;
 
     /// Stores the result of build_in_ptx, so that build() needn't compile. Ignores an empty text.
     void learn_build(std::string_view build) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,8 +19,41 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::string_view library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-constexpr std::string_view unversioned_name = "libnvrtc.so";
+/// A compiler's library, as NVIDIA's packages have it.
+struct SoughtLibrary {
+    std::vector<std::string_view> names;  ///< The files, best first.
+    std::string_view unversioned_name;
+    std::vector<std::string_view> in_toolkit;   ///< The folders of a toolkit.
+    std::vector<std::string_view> in_standard;  ///< The same in a standard location.
+    std::vector<std::string_view> in_prefix;    ///< Folders of a wheel or of Conda.
+    std::string_view wheel;                     ///< For CUDA 13.
+    std::string_view wheel_12;                  ///< Its folder for CUDA 12.
+    std::string_view variable;
+};
+
+const SoughtLibrary& nvrtc_library() {
+    static const SoughtLibrary library{{"libnvrtc.so.13", "libnvrtc.so.12"},
+                                       "libnvrtc.so",
+                                       {"lib64", "lib"},
+                                       {"lib64"},
+                                       {"lib"},
+                                       "nvidia-cuda-nvrtc",
+                                       "cuda_nvrtc",
+                                       "LODE_NVRTC"};
+    return library;
+}
+
+const SoughtLibrary& nvvm_library() {
+    static const SoughtLibrary library{{"libnvvm.so.4"},
+                                       "libnvvm.so",
+                                       {"nvvm/lib64", "lib64", "lib"},
+                                       {"nvvm/lib64", "lib64"},
+                                       {"nvvm/lib64", "lib"},
+                                       "nvidia-nvvm",
+                                       "cuda_nvcc",
+                                       "LODE_NVVM"};
+    return library;
+}
 
 // The names of this architecture in Debian's and CUDA's folders.
 #if defined(__aarch64__)
@@ -106,19 +140,23 @@ bool is_folder(const path& file) {
 /// Collects candidate places folder by folder.
 class Places {
 public:
+    explicit Places(const SoughtLibrary& library) : names_(library.names) {}
+
     void folder(const path& folder, const std::string& why) {
-        for (const auto name : library_names)
+        for (const auto name : names_)
             places_.push_back({why, folder / name});
     }
-    void toolkit(const path& toolkit, const std::string& why) {
-        folder(toolkit / "lib64", why);
-        folder(toolkit / "lib", why);
+    void folders(const path& parent, std::span<const std::string_view> below,
+                 const std::string& why) {
+        for (const auto name : below)
+            folder(parent / name, why);
     }
     void file(const path& file, const std::string& why) { places_.push_back({why, file}); }
 
     [[nodiscard]] std::vector<LibraryPlace> take() && { return std::move(places_); }
 
 private:
+    std::span<const std::string_view> names_;
     std::vector<LibraryPlace> places_;
 };
 
@@ -130,11 +168,12 @@ path from_the_root(const path& given) {
 }
 
 /// The places that the user's explicit choice refers to.
-std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& why) {
-    Places places;
+std::vector<LibraryPlace> chosen_places(const SoughtLibrary& library, const path& chosen,
+                                        const std::string& why) {
+    Places places(library);
     if (is_folder(chosen)) {
         places.folder(from_the_root(chosen), why);
-        places.file(from_the_root(chosen) / unversioned_name, why);
+        places.file(from_the_root(chosen) / library.unversioned_name, why);
     } else if (is_there(chosen)) {
         // Absolute, since the loader would search other folders for a bare name.
         places.file(from_the_root(chosen), why);
@@ -146,13 +185,14 @@ std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& w
 
 }  // namespace
 
-NvrtcSearchEnvironment NvrtcSearchEnvironment::of_process(const path& explicit_path) {
+NvrtcSearchEnvironment NvrtcSearchEnvironment::of_process(const path& explicit_path,
+                                                          const char* variable) {
     NvrtcSearchEnvironment here;
     here.chosen = explicit_path;
     here.chosen_by = "the path given";
     if (explicit_path.empty()) {
-        here.chosen = environment("LODE_NVRTC").value_or("");
-        here.chosen_by = "LODE_NVRTC";
+        here.chosen = environment(variable).value_or("");
+        here.chosen_by = variable;
     }
     here.executable_folder = lode::executable_folder();
     here.site_packages = site_packages_of_this_code();
@@ -184,36 +224,38 @@ std::vector<LibraryPlace> wheel_folders(const NvrtcSearchEnvironment& here,
     return folders;
 }
 
-std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
-    if (!here.chosen.empty()) return chosen_places(here.chosen, here.chosen_by);
+namespace {
 
-    Places places;
+std::vector<LibraryPlace> places_of(const SoughtLibrary& library,
+                                    const NvrtcSearchEnvironment& here) {
+    if (!here.chosen.empty()) return chosen_places(library, here.chosen, here.chosen_by);
+
+    Places places(library);
     if (!here.executable_folder.empty()) {
         places.folder(here.executable_folder, "beside the executable");
     }
-    if (here.cuda_home) places.toolkit(*here.cuda_home, "CUDA_HOME");
-    if (here.cuda_path) places.toolkit(*here.cuda_path, "CUDA_PATH");
-    for (const auto& toolkit : standard_toolkits(here.root)) {
-        places.folder(toolkit / "lib64", "a standard toolkit folder");
-    }
+    if (here.cuda_home) places.folders(*here.cuda_home, library.in_toolkit, "CUDA_HOME");
+    if (here.cuda_path) places.folders(*here.cuda_path, library.in_toolkit, "CUDA_PATH");
+    for (const auto& toolkit : standard_toolkits(here.root))
+        places.folders(toolkit, library.in_standard, "a standard toolkit folder");
     places.folder(here.root / "usr/lib" / multiarch_folder, "the system's library folder");
-    for (const auto& wheel : wheel_folders(here, "cuda_nvrtc"))
-        places.folder(wheel.candidate, wheel.why);
-    if (here.conda_prefix) places.folder(path(*here.conda_prefix) / "lib", "CONDA_PREFIX");
-    for (const auto name : library_names)
+    for (const auto& wheel : wheel_folders(here, library.wheel_12))
+        places.folders(wheel.candidate.parent_path(), library.in_prefix, wheel.why);
+    if (here.conda_prefix) places.folders(*here.conda_prefix, library.in_prefix, "CONDA_PREFIX");
+    for (const auto name : library.names)
         places.file(name, "the loader's path");
     return std::move(places).take();
 }
 
-std::string nvrtc_cure(const NvrtcSearchEnvironment& here) {
+std::string cure_for(const SoughtLibrary& library, const NvrtcSearchEnvironment& here) {
     if (!here.chosen.empty()) {
         return fmt::format(
             "Only {} is searched: correct it, or unset it to search the usual places.",
             here.chosen_by);
     }
-    std::string cure =
-        "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel nvidia-cuda-nvrtc, or set LODE_NVRTC to "
-        "the library.";
+    std::string cure = fmt::format(
+        "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel {}, or set {} to the library.",
+        library.wheel, library.variable);
     if (here.site_packages.empty() && !here.virtual_env && !here.conda_prefix) {
         cure +=
             " No Python environment is searched, because neither VIRTUAL_ENV nor CONDA_PREFIX is "
@@ -221,8 +263,6 @@ std::string nvrtc_cure(const NvrtcSearchEnvironment& here) {
     }
     return cure;
 }
-
-namespace {
 
 /// Include folders in search order, existing or not.
 class IncludeFolders {
@@ -259,6 +299,30 @@ private:
 };
 
 }  // namespace
+
+std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
+    return places_of(nvrtc_library(), here);
+}
+
+std::string nvrtc_cure(const NvrtcSearchEnvironment& here) {
+    return cure_for(nvrtc_library(), here);
+}
+
+std::vector<LibraryPlace> nvvm_places(const NvrtcSearchEnvironment& here) {
+    return places_of(nvvm_library(), here);
+}
+
+std::string nvvm_cure(const NvrtcSearchEnvironment& here) {
+    return cure_for(nvvm_library(), here);
+}
+
+std::vector<path> libdevice_places(const path& library) {
+    constexpr const char* file = "libdevice/libdevice.10.bc";
+    const path parent = library.parent_path().parent_path();
+    // In toolkits both are below nvvm, in wheels only libdevice is; Debian has a folder of its own.
+    return {parent / file, parent / "nvvm" / file,
+            parent.parent_path() / "nvidia-cuda-toolkit" / file};
+}
 
 std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearchEnvironment& here) {
     IncludeFolders places;

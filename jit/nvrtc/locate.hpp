@@ -1,4 +1,4 @@
-// Where NVRTC and the toolkit's headers may be. All inputs are passed in.
+// Where NVRTC, libNVVM and the toolkit's headers may be. All inputs are passed in.
 #pragma once
 
 #include "base/shared_library.hpp"
@@ -23,8 +23,10 @@ struct NvrtcSearchEnvironment {
     std::optional<std::string> conda_prefix;
     std::filesystem::path root = "/";  ///< Prefix of /usr; a temporary folder in tests.
 
-    /// From the process: `explicit_path`, else LODE_NVRTC, and the environment variables.
-    static NvrtcSearchEnvironment of_process(const std::filesystem::path& explicit_path);
+    /// From the process: `explicit_path`, else the variable that names the library, and the
+    /// environment variables.
+    static NvrtcSearchEnvironment of_process(const std::filesystem::path& explicit_path,
+                                             const char* variable = "LODE_NVRTC");
 
     friend bool operator==(const NvrtcSearchEnvironment&, const NvrtcSearchEnvironment&) = default;
 };
@@ -35,6 +37,13 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 
 /// What to do where none of them is there, in full sentences.
 std::string nvrtc_cure(const NvrtcSearchEnvironment& here);
+
+/// The same of libNVVM.
+std::vector<LibraryPlace> nvvm_places(const NvrtcSearchEnvironment& here);
+std::string nvvm_cure(const NvrtcSearchEnvironment& here);
+
+/// Where libdevice, the library of mathematical functions, may be for an opened libNVVM.
+std::vector<std::filesystem::path> libdevice_places(const std::filesystem::path& library);
 
 /// Where NVIDIA's Python wheels put a library: beside lode's own wheel, in VIRTUAL_ENV and in
 /// CONDA_PREFIX, for CUDA 13, then for CUDA 12, whose wheels have a folder each: `cuda_12`.

@@ -10,7 +10,7 @@ namespace LODE_NAMESPACE {
 
 /// Why a compilation that leaves_traces() isn't made in the host's process, as a clause.
 inline constexpr std::string_view trace_reason =
-    "With these flags NVRTC makes other code of later compilations in the same process";
+    "With these flags a compiler makes other code of later compilations in the same process";
 
 /// Whether later compilations in the same process may give other code than in a new one. NVRTC's
 /// optimiser keeps some settings: after -G or --restrict, kernels compiled without them are other

@@ -68,7 +68,7 @@ void write(ByteWriter& out, const Source& source) {
     out.long_text(source.code());
 }
 Source read_source(ByteReader& in) {
-    const auto language = in.enumerator(Source::Language::ptx);
+    const auto language = in.enumerator(Source::Language::nvvm_ir);
     const bool is_file = in.flag();
     const bool is_read = in.flag();
     std::string name = in.text();
@@ -77,8 +77,15 @@ Source read_source(ByteReader& in) {
         const Source source = Source::file(name);
         return is_read ? source.pinned(std::move(code)) : source;
     }
-    return language == Source::Language::ptx ? Source::ptx(std::move(code), std::move(name))
-                                             : Source::text(std::move(code), std::move(name));
+    switch (language) {
+        case Source::Language::ptx:
+            return Source::ptx(std::move(code), std::move(name));
+        case Source::Language::nvvm_ir:
+            return Source::nvvm_ir(std::move(code), std::move(name));
+        case Source::Language::cuda:
+            break;
+    }
+    return Source::text(std::move(code), std::move(name));
 }
 
 void write(ByteWriter& out, const pch::Settings& pch) {

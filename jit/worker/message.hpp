@@ -26,7 +26,7 @@
 namespace LODE_NAMESPACE::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 11;
+inline constexpr std::uint32_t protocol_version = 12;
 
 /// What a host wants of a worker.
 enum class Task : std::uint8_t {
@@ -47,7 +47,8 @@ struct LinkTask {
 
 /// One compilation or link, with everything of the host that decides its result.
 struct Request {
-    NvrtcSearchEnvironment nvrtc;          ///< Where the host searches for the compiler.
+    /// Where the host searches for the compiler of the source's language.
+    NvrtcSearchEnvironment nvrtc;
     std::filesystem::path working_folder;  ///< Where relative paths start.
     std::vector<std::string> environment;  ///< "NAME=value"
     /// The host ends the worker at its limits; see memory_limit.hpp. For a link, the source has its

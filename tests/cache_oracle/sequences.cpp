@@ -9,6 +9,7 @@
 #include "jit/compile.hpp"
 #include "jit/nvrtc/provider.hpp"
 #include "tests/cache_oracle/dice.hpp"
+#include "tests/cache_oracle/in_process.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/jit/cache.hpp>
@@ -237,47 +238,6 @@ std::string digest_of(const Result<Image>& image) {
                        sha256(image->log).to_hex().substr(0, 12), names);
 }
 
-std::string one_line(std::string text) {
-    std::ranges::replace(text, '\n', ' ');
-    return text;
-}
-
-/// Runs `body` in a process of its own; returns the lines that it gives to its argument.
-std::vector<std::string> in_process(
-    const std::function<void(const std::function<void(std::string)>&)>& body) {
-    int ends[2];
-    if (::pipe(ends) != 0) return {};
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::close(ends[0]);
-        body([&](const std::string& text) {
-            const std::string line = one_line(text) + '\n';
-            for (std::size_t at = 0; at < line.size();) {
-                const auto sent = ::write(ends[1], line.data() + at, line.size() - at);
-                if (sent <= 0) std::_Exit(1);
-                at += static_cast<std::size_t>(sent);
-            }
-        });
-        std::_Exit(0);
-    }
-    ::close(ends[1]);
-    std::string text;
-    char part[4096];
-    for (ssize_t got = 0; (got = ::read(ends[0], part, sizeof part)) > 0;)
-        text.append(part, static_cast<std::size_t>(got));
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    if (status != 0) lines.push_back(fmt::format("the process ends with status {}", status));
-    return lines;
-}
-
 /// What NVRTC gives by itself, without any of lode's ways around it.
 std::string result_of(const NvrtcLibrary& nvrtc, const RandomRequest& request) {
     CompileFiles files;  // As through the cache: lode's headers are in folders.
@@ -314,14 +274,7 @@ private:
         const auto command = fmt::format(
             "{}'{}' --request {}", scattered ? "GLIBC_TUNABLES=glibc.malloc.arena_max=1 " : "",
             program_, request.seed);
-        const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "r"),
-                                                           &::pclose);
-        std::string line;
-        if (output != nullptr)
-            for (int c = 0; (c = std::fgetc(output.get())) != EOF;)
-                line += static_cast<char>(c);
-        if (line.ends_with('\n')) line.pop_back();
-        return line;
+        return line_of_command(command);
     }
 
     const std::string program_ = std::filesystem::read_symlink("/proc/self/exe");

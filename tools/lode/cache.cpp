@@ -221,7 +221,7 @@ Result<Answer> clear(const CacheCommand& command) {
 
 Status check_why(CacheCommand& command) {
     LODE_TRY_ASSIGN(command.options, to_compile_options(command.flags));
-    LODE_TRY_ASSIGN(command.target, read_arch(command.arch));
+    LODE_TRY_ASSIGN(command.target, read_arch(command.arch, Source::language_of(command.source)));
     return {};
 }
 
@@ -233,8 +233,8 @@ Result<Answer> why(const CacheCommand& command) {
     Source source = Source::file(command.source);
     if (command.embedded) {
         LODE_TRY_ASSIGN(std::string code, source.read());
-        source = Source::text(std::move(code),
-                              std::filesystem::path(command.source).filename().string());
+        source = Source::named(std::move(code),
+                               std::filesystem::path(command.source).filename().string());
     }
     LODE_TRY_ASSIGN(const auto explanation,
                     compiler.explain(source, arch, command.options, command.name_expressions));

@@ -1,4 +1,4 @@
-// `lode compile`: compiles CUDA C++ to cubin and PTX files, offline.
+// `lode compile`: compiles CUDA C++ and NVVM IR to cubin and PTX files, offline.
 #include "base/message_text.hpp"
 #include "base/try.hpp"
 #include "tools/lode/command_line.hpp"
@@ -54,8 +54,9 @@ struct CompileJob {
 };
 
 tl::unexpected<Error> fail_for_ptx(const std::string& file) {
-    return fail(Errc::invalid_argument,
-                fmt::format("{} is PTX already; this command compiles CUDA C++.", file));
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("{} is PTX already; this command compiles CUDA C++ and NVVM IR.", file));
 }
 
 /// The name of a file's outputs, before the architecture.
@@ -63,12 +64,19 @@ std::string stem_of(const std::string& file) {
     return std::filesystem::path(input_name(file)).stem().string();
 }
 
-/// No two files may have the same outputs.
+/// All files are in one language, and no two may have the same outputs.
 Status check_files(const CompileCommand& command) {
     LODE_TRY(check_inputs(command.files));
     std::map<std::string, std::string> written;
+    const auto& first = command.files.front();
     for (const auto& file : command.files) {
-        if (Source::file(file).language() == Source::Language::ptx) return fail_for_ptx(file);
+        if (Source::language_of(file) != Source::language_of(first)) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("{} and {} are in different languages. Compile them "
+                                    "separately.",
+                                    first, file));
+        }
+        if (Source::language_of(file) == Source::Language::ptx) return fail_for_ptx(file);
         const auto [other, is_new] = written.try_emplace(stem_of(file), file);
         if (is_new) continue;
         if (other->second == file) {
@@ -131,10 +139,11 @@ Result<CompileJob> read_job(const CompileCommand& command) {
                                 : options.optix_ir ? "optix-ir"
                                                    : "tile only"));
     }
-    LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names));
+    const auto language = Source::language_of(command.files.front());
+    LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names, language));
     std::optional<Result<Target>> target;
     if (command.arch_names.empty()) {
-        LODE_TRY_ASSIGN(const auto request, read_target(command.target));
+        LODE_TRY_ASSIGN(const auto request, read_target(command.target, language));
         target = choose_for(request);
     } else if (command.explain || command.target.any()) {
         return fail(Errc::invalid_argument,
@@ -157,10 +166,11 @@ Result<CompileJob> read_job(const CompileCommand& command) {
 }
 
 /// The architectures asked for, with "all" replaced by those that the compiler reports.
-Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& compiler) {
+Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& compiler,
+                                 Source::Language language) {
     std::vector<Arch> archs;
     if (list.all) {
-        LODE_TRY_ASSIGN(const auto info, compiler.info());
+        LODE_TRY_ASSIGN(const auto info, compiler.info(language));
         for (const auto cc : info.supported)
             archs.emplace_back(cc);
     }
@@ -273,7 +283,8 @@ Result<Answer> compile(const CompileJob& job) {
         LODE_TRY_ASSIGN(target, *job.target);
         archs.archs = {target->arch};
     }
-    LODE_TRY_ASSIGN(const auto targets, expand(archs, compiler));
+    LODE_TRY_ASSIGN(const auto targets,
+                    expand(archs, compiler, Source::language_of(job.files.front())));
     LODE_TRY_ASSIGN(const auto requests, requests_of(job, targets));
     LODE_TRY_ASSIGN(const auto images, compile_all(requests, compiler, progress));
 
@@ -355,11 +366,14 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
 }
 
 Command declare_compile(CLI::App& app) {
-    auto* command =
-        app.add_subcommand("compile", "Compile CUDA C++ files to cubins and PTX, without a device");
+    auto* command = app.add_subcommand(
+        "compile", "Compile CUDA C++ or NVVM IR to cubins and PTX, without a device");
     const auto values = std::make_shared<CompileCommand>();
     const auto* files =
-        command->add_option("FILE", values->files, "The source files; - is standard input")
+        command
+            ->add_option(
+                "FILE", values->files,
+                "The source files: CUDA C++, or NVVM IR in .ll and .bc; - is standard input")
             ->required()
             ->type_name("");
     command

@@ -100,7 +100,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
     }
     if (Source::file(file).language() == Source::Language::ptx) {
         return fail(Errc::invalid_argument,
-                    fmt::format("{} is PTX; --kernels compiles CUDA C++.", file));
+                    fmt::format("{} is PTX; --kernels compiles CUDA C++ and NVVM IR.", file));
     }
     return KernelsRequest{file, std::move(list.archs), std::move(options)};
 }
@@ -110,7 +110,7 @@ Result<Answer> info_kernels(const KernelsRequest& request) {
     const CachedCompiler compiler({}, cache);
     auto archs = request.archs;
     if (archs.empty()) {
-        LODE_TRY_ASSIGN(const auto visible, read_target({}));
+        LODE_TRY_ASSIGN(const auto visible, read_target({}, Source::language_of(request.file)));
         LODE_TRY_ASSIGN(const auto target, choose_for(visible));
         archs.push_back(target.arch.as_real());
     }

@@ -24,6 +24,8 @@ std::string_view to_string(Native::Origin origin) noexcept {
             return "nvrtc";
         case Native::Origin::nvjitlink:
             return "nvjitlink";
+        case Native::Origin::nvvm:
+            return "nvvm";
         case Native::Origin::system:
             return "system";
     }

@@ -50,12 +50,12 @@ Result<Device> visible_device() {
 }
 
 /// The architecture of each visible device, or of the software device.
-Result<std::vector<Arch>> native_archs() {
+Result<std::vector<Arch>> native_archs(Source::Language language) {
     LODE_TRY_ASSIGN(const auto runtime, open_devices("--arch is 'native'"));
     LODE_TRY_ASSIGN(const auto devices, runtime.devices());
     std::vector<Arch> archs;
     for (const auto& device : devices) {
-        LODE_TRY_ASSIGN(const auto target, device.target());
+        LODE_TRY_ASSIGN(const auto target, device.target(SuffixPolicy::none, language));
         archs.push_back(target.arch);
     }
     return archs;
@@ -63,10 +63,10 @@ Result<std::vector<Arch>> native_archs() {
 
 }  // namespace
 
-Result<ArchList> read_arch_list(std::span<const std::string> names) {
+Result<ArchList> read_arch_list(std::span<const std::string> names, Source::Language language) {
     LODE_TRY_ASSIGN(ArchList list, parse_arch_list(names));
     if (!list.native) return list;
-    LODE_TRY_ASSIGN(auto archs, native_archs());
+    LODE_TRY_ASSIGN(auto archs, native_archs(language));
     archs.insert(archs.end(), list.archs.begin(), list.archs.end());
     list.archs.clear();
     for (const auto& arch : archs) {
@@ -75,16 +75,16 @@ Result<ArchList> read_arch_list(std::span<const std::string> names) {
     return list;
 }
 
-Result<ArchChoice> read_arch(std::string_view text) {
+Result<ArchChoice> read_arch(std::string_view text, Source::Language language) {
     if (text.empty()) {
-        LODE_TRY_ASSIGN(const auto request, read_target({}));
+        LODE_TRY_ASSIGN(const auto request, read_target({}, language));
         return [request] {
             return choose_for(request).map([](const Target& target) { return target.arch; });
         };
     }
     std::optional<Arch> arch;
     if (text == native_arch) {
-        LODE_TRY_ASSIGN(const auto archs, native_archs());
+        LODE_TRY_ASSIGN(const auto archs, native_archs(language));
         arch = archs.front();
     } else {
         LODE_TRY_ASSIGN(arch, parse_arch("--arch", text));
@@ -92,8 +92,9 @@ Result<ArchChoice> read_arch(std::string_view text) {
     return [arch]() -> Result<Arch> { return *arch; };
 }
 
-Result<TargetRequest> read_target(const TargetFlags& flags) {
+Result<TargetRequest> read_target(const TargetFlags& flags, Source::Language language) {
     TargetRequest request;
+    request.language = language;
     if (!flags.suffix.empty()) {
         LODE_TRY_ASSIGN(request.suffix, parse_suffix(flags.suffix));
     }
@@ -113,9 +114,9 @@ Result<TargetRequest> read_target(const TargetFlags& flags) {
 }
 
 Result<Target> choose_for(const TargetRequest& request) {
-    if (request.here) return request.here->target(request.suffix);
+    if (request.here) return request.here->target(request.suffix, request.language);
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
-    LODE_TRY_ASSIGN(const auto compiler, Compiler().info());
+    LODE_TRY_ASSIGN(const auto compiler, Compiler().info(request.language));
     const auto linker = Linker({.driver_version = request.driver_version}).info();
     return choose_target(
         {.device = *request.device,
@@ -124,7 +125,8 @@ Result<Target> choose_for(const TargetRequest& request) {
          .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
                    .driver_version = request.driver_version,
                    .linker_version = linker ? linker->version : 0,
-                   .force_ptx = force_ptx}});
+                   .force_ptx = force_ptx,
+                   .compiler = compiler.product}});
 }
 
 Json to_json(const Target& target) {

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/compile_call.hpp"
+#include "jit/compile_ir.hpp"
 #include "jit/link_calls.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvrtc/compiler_thread.hpp"
@@ -77,8 +78,10 @@ private:
             answer.files.compiler = FileAccesses(jail_->limits);
             answer.files.shims = FileAccesses(jail_->limits);
         }
-        if (working_folder_ != request.working_folder || environment_ != request.environment)
+        if (working_folder_ != request.working_folder || environment_ != request.environment) {
             links_ = nullptr;
+            ir_ = nullptr;
+        }
         adopt_environment(request.environment);
         working_folder_ = request.working_folder;
         if (::chdir(request.working_folder.c_str()) != 0)
@@ -101,10 +104,12 @@ private:
             answer.image = without_code(request);
             return {};
         }
+        if (request.compilation.source.language() == Source::Language::nvvm_ir)
+            return answer_for_ir(request, answer);
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
         LODE_TRY_ASSIGN(const auto limit, confine_to(request));
         if (request.task == Task::properties) {
-            LODE_TRY_ASSIGN(answer.properties, properties_of(*nvrtc));
+            LODE_TRY_ASSIGN(answer.properties, nvrtc->properties());
             answer.image = without_code(request);
             return {};
         }
@@ -118,6 +123,26 @@ private:
                                     {.files = &answer.files,
                                      .source_files = request.source_files,
                                      .pch = {precompiler_.get(), &request.pch}});
+        return {};
+    }
+
+    Status answer_for_ir(const Request& request, Answer& answer) {
+        if (jail_) {
+            return fail(Errc::not_supported,
+                        fmt::format("'{}' is NVVM IR, which isn't compiled in a jail.",
+                                    request.compilation.source.name()));
+        }
+        if (!ir_ || ir_search_ != request.nvrtc) {
+            LODE_TRY_ASSIGN(ir_, IrTools::open(request.nvrtc));
+            ir_search_ = request.nvrtc;
+        }
+        LODE_TRY_ASSIGN(const auto limit, confine_to(request));
+        if (request.task == Task::properties) {
+            LODE_TRY_ASSIGN(answer.properties, ir_->properties());
+            answer.image = without_code(request);
+        } else {
+            answer.image = ir_->compile(request.compilation, {.files = &answer.files});
+        }
         return {};
     }
 
@@ -171,6 +196,8 @@ private:
     NvrtcSearchEnvironment search_;
     std::shared_ptr<const NvrtcLibrary> nvrtc_;
     std::unique_ptr<pch::Precompiler> precompiler_;
+    NvrtcSearchEnvironment ir_search_;
+    std::shared_ptr<const IrTools> ir_;
     std::string working_folder_;
     std::filesystem::path linker_;
     std::unique_ptr<LinkCalls> links_;

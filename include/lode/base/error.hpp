@@ -26,7 +26,7 @@ enum class Errc : std::uint8_t {
     no_device,           ///< The driver works but reports no usable device.
     device_unavailable,  ///< The device exists but refuses contexts (compute mode, in use).
     device_lost,         ///< A sticky error ended the device's context; restart the process.
-    compiler_missing,    ///< No NVRTC library could be opened.
+    compiler_missing,    ///< No NVRTC, or no libNVVM, could be opened.
     compiler_too_old,    ///< NVRTC lacks a feature that the options need.
     compile_failed,      ///< The source doesn't compile; the log is in Error::log.
     link_failed,         ///< Device linking or driver JIT failed; the log is in Error::log.
@@ -59,11 +59,12 @@ struct Native {
         driver,     ///< The CUDA driver.
         nvrtc,      ///< The run-time compiler.
         nvjitlink,  ///< The device linker.
+        nvvm,       ///< The compiler of NVVM IR.
         system      ///< The operating system.
     };
 
     Origin origin = Origin::none;  ///< The source of the code.
-    int code = 0;                  ///< CUresult, nvrtcResult, nvJitLinkResult or errno.
+    int code = 0;                  ///< CUresult, nvrtcResult, nvJitLinkResult, nvvmResult or errno.
     std::string name;              ///< The code's symbolic name, e.g. "CUDA_ERROR_INVALID_VALUE".
 
     /// Compares every member.

@@ -188,9 +188,10 @@ public:
     /// Opens nothing yet.
     explicit CachedCompiler(CompilerSearch search = {}, CacheOptions options = {});
 
-    /// The compiler's properties; taken from an earlier process's record while that still holds.
-    /// Errors: those of Compiler::info.
-    [[nodiscard]] Result<CompilerInfo> info() const;
+    /// The properties of a language's compiler; taken from an earlier process's record while that
+    /// still holds. Errors: those of Compiler::info.
+    [[nodiscard]] Result<CompilerInfo> info(
+        Source::Language language = Source::Language::cuda) const;
 
     /// The result of Compiler::compile(), possibly from the cache. Blocks until it is available.
     /// Errors: those of Compiler::compile(); not_found if JitPolicy::forbid refuses.

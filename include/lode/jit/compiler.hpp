@@ -1,5 +1,5 @@
 /// \file
-/// Compiler: NVRTC, searched for and opened on first use.
+/// Compiler: NVRTC and libNVVM, searched for and opened on first use.
 #pragma once
 
 #include <lode/base/api.hpp>
@@ -20,34 +20,38 @@ LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
 
-/// Where to look for NVRTC and the toolkit's headers.
+/// Where to look for NVRTC, the toolkit's headers and libNVVM.
 struct CompilerSearch {
     /// An NVRTC library file, or the folder that contains it. If set, no other place is searched.
-    std::filesystem::path nvrtc;
-    Log log = {};  ///< Receives a line when NVRTC is opened.
+    std::filesystem::path nvrtc = {};
+    Log log = {};  ///< Receives a line when a compiler is opened.
+    /// The same of libNVVM.
+    std::filesystem::path nvvm = {};
 };
 
-/// Properties of the opened NVRTC.
+/// Properties of an opened compiler.
 struct CompilerInfo {
     int version_major = 0;       ///< e.g. 13
     int version_minor = 0;       ///< e.g. 0
     std::string build;           ///< e.g. "13.0.88", from the compiler's own banner.
     std::filesystem::path path;  ///< The library file in use.
     std::vector<std::filesystem::path> include_folders;  ///< The toolkit's, in search order.
-    std::vector<ComputeCapability> supported;            ///< Ascending, as reported by NVRTC.
+    std::vector<ComputeCapability> supported;            ///< Ascending, as the compiler reports.
     std::vector<std::string> search_attempts;            ///< One line per place tried.
+    std::string product = "NVRTC";                       ///< Or "libNVVM".
 
     /// "NVRTC 13.0.88", as in Image::compiler.
-    [[nodiscard]] std::string name() const { return "NVRTC " + build; }
+    [[nodiscard]] std::string name() const { return product + " " + build; }
 };
 
-/// The run-time compiler: turns CUDA C++ into an Image.
+/// The run-time compilers: turn CUDA C++ and NVVM IR into an Image.
 ///
 /// The first call that needs NVRTC searches for it and opens it. If `search.nvrtc` or LODE_NVRTC is
 /// set, only that place is tried; otherwise these are, in order: beside the executable, CUDA_HOME
 /// and CUDA_PATH, the standard toolkit and library folders, NVIDIA's wheels in an active Python
 /// environment, the loader's path. Major versions 12 and 13 are supported. A failed search isn't
-/// repeated.
+/// repeated. libNVVM, for NVVM IR, is searched in the same way with `search.nvvm` and LODE_NVVM.
+/// libdevice is found beside it, and nvJitLink, for the machine code, as by Linker.
 ///
 /// Thread-safe: compilations run concurrently, although NVRTC takes a lock in its front end. Copies
 /// share the opened library. No call changes the process's stack limit or the calling thread's
@@ -57,16 +61,19 @@ public:
     /// Opens nothing yet.
     explicit Compiler(CompilerSearch search = {});
 
-    /// Properties of NVRTC; opens it if needed.
-    /// Errors: compiler_missing lists every place tried and what was found there.
-    [[nodiscard]] Result<CompilerInfo> info() const;
+    /// Properties of a language's compiler, which is opened if needed: libNVVM for NVVM IR, else
+    /// NVRTC. Errors: compiler_missing lists every place tried and what was found there.
+    [[nodiscard]] Result<CompilerInfo> info(
+        Source::Language language = Source::Language::cuda) const;
 
-    /// Compiles CUDA C++ for one target and blocks until the compiler is done.
+    /// Compiles CUDA C++ or NVVM IR for one target and blocks until the compiler is done.
     ///
     /// A real target gives cubin and PTX, a virtual one only PTX; CompileOptions::lto and
     /// CompileOptions::tile change that. `name_expressions` are C++ names of kernels or variables
     /// at global scope (`scale<float>`, `&ns::table`); their symbols are in Image::lowered_names. A
-    /// PTX source is wrapped, not compiled; its own .target is used.
+    /// PTX source is wrapped, not compiled; its own .target is used. NVVM IR takes the options that
+    /// concern code: math, max_registers, line_info, debug, relocatable, lto, and the extra flags
+    /// -opt=0, -opt=3 and -jump-table-density=N.
     ///
     /// Errors: compile_failed (message: the first error with file and line; log: everything);
     /// not_found (a missing source or include folder; a name expression that names nothing, with

@@ -14,18 +14,23 @@ LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
 
-/// Kernel source: CUDA C++ to compile, or PTX to load. A plain value. A file is read when the code
-/// is needed, so a missing file is reported by the call that needs it.
+/// Kernel source: CUDA C++ or NVVM IR to compile, or PTX to load. A plain value. A file is read
+/// when the code is needed, so a missing file is reported by the call that needs it.
 class Source {
 public:
     /// The language of the code.
     enum class Language : std::uint8_t {
-        cuda,  ///< CUDA C++, to be compiled.
-        ptx    ///< PTX, to be loaded unchanged.
+        cuda,    ///< CUDA C++, to be compiled by NVRTC.
+        ptx,     ///< PTX, to be loaded unchanged.
+        nvvm_ir  ///< NVVM IR, to be compiled by libNVVM.
     };
 
-    /// A file: PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched in
-    /// its folder first.
+    /// The language of a file of this name: PTX if it ends in ".ptx", NVVM IR if it ends in ".ll"
+    /// or ".bc", CUDA C++ otherwise.
+    [[nodiscard]] static Language language_of(std::string_view name);
+
+    /// A file, of the language that its name tells. Quoted includes are searched in its folder
+    /// first.
     static Source file(const std::filesystem::path& path);
 
     /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert (but see
@@ -34,6 +39,14 @@ public:
 
     /// PTX in memory; `name` appears in messages.
     static Source ptx(std::string code, std::string name = "source.ptx");
+
+    /// NVVM IR in memory, as text or bitcode; `name` appears in messages. libNVVM reads the IR of
+    /// LLVM 7, with typed pointers, for targets before sm_100, and newer IR, with opaque pointers,
+    /// for the others.
+    static Source nvvm_ir(std::string code, std::string name = "source.ll");
+
+    /// Code in memory, of the language that its name tells as for file().
+    static Source named(std::string code, std::string name);
 
     /// The language of the code.
     [[nodiscard]] Language language() const noexcept { return language_; }

@@ -60,12 +60,13 @@ struct Target {
 /// Properties of the tools that a decision depends on. A version is 1000·major + 10·minor, as
 /// reported by cuDriverGetVersion (12040 is 12.4); 0 means unknown or absent.
 struct ToolProperties {
-    int compiler_version = 0;  ///< NVRTC's; with 0 nothing is refused because of its version.
+    int compiler_version = 0;  ///< With 0 nothing is refused because of the compiler's version.
     int driver_version = 0;    ///< The driver's; 0 (no driver here) is treated as recent enough.
     int linker_version = 0;    ///< nvJitLink's; 0 means that there is none.
     bool force_ptx = false;    ///< LODE_FORCE_PTX: use PTX even where machine code would work.
     /// The driver has returned CUDA_ERROR_UNSUPPORTED_PTX_VERSION, so it gets no PTX.
     bool driver_refused_ptx = false;
+    std::string compiler = "NVRTC";  ///< CompilerInfo::product, for messages.
 };
 
 /// All inputs of the choice of a compile target.

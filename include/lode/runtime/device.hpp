@@ -105,7 +105,7 @@ struct MemoryInfo {
 
 /// How Device::load compiles and loads.
 struct KernelOptions {
-    CompileOptions compile = {};                     ///< For NVRTC.
+    CompileOptions compile = {};                     ///< For the compiler.
     LoadOptions load = {};                           ///< For the driver.
     SuffixPolicy suffix = SuffixPolicy::none;        ///< Which "a" or "f" target to prefer.
     std::vector<std::string> name_expressions = {};  ///< Besides the kernel's own name.
@@ -146,9 +146,10 @@ public:
         return lode::theoretical_bandwidth(clocks().memory_khz, properties().memory_bus_bits);
     }
 
-    /// The architecture for which code is compiled on this device, with the reasons.
+    /// The architecture for which a language's compiler compiles on this device, with the reasons.
     /// Errors: unsupported_arch; compiler_missing; invalid_argument for a wrong LODE_FORCE_PTX.
-    [[nodiscard]] Result<Target> target(SuffixPolicy policy = SuffixPolicy::none) const;
+    [[nodiscard]] Result<Target> target(SuffixPolicy policy = SuffixPolicy::none,
+                                        Source::Language language = Source::Language::cuda) const;
 
     /// Compiles for this device or returns the result from the cache; loads nothing.
     /// Errors: those of target() and CachedCompiler::compile().

@@ -17,10 +17,9 @@ struct EmbeddedFile {
     std::string_view name;     ///< "reduce_sm80.cu", or "reduce_sm80.sm_80.cubin" when precompiled.
     std::string_view content;  ///< Static storage.
 
-    /// A source with the file's code and name: PTX if its name ends in ".ptx", CUDA C++ otherwise.
+    /// A source with the file's code and name, which tells its language.
     [[nodiscard]] Source source() const {
-        return name.ends_with(".ptx") ? Source::ptx(std::string(content), std::string(name))
-                                      : Source::text(std::string(content), std::string(name));
+        return Source::named(std::string(content), std::string(name));
     }
 };
 

@@ -115,6 +115,7 @@ TEST_CASE("environment: every variable has a closed set of values or is known to
                                                    "LODE_NVFATBIN",
                                                    "LODE_NVJITLINK",
                                                    "LODE_NVRTC",
+                                                   "LODE_NVVM",
                                                    "LODE_PCH_MAX_BYTES",
                                                    "LODE_RECORD",
                                                    "LODE_WORKER",

@@ -1,0 +1,220 @@
+#include "jit/nvvm/library.hpp"
+
+#include "base/file.hpp"
+#include "base/message_text.hpp"
+#include "base/os/library.hpp"
+#include "base/os/thread.hpp"
+#include "base/process_end.hpp"
+#include "base/try.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
+#include "jit/nvrtc/library.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace LODE_NAMESPACE::nvvm {
+namespace {
+
+constexpr const char* empty_module =
+    "target triple = \"nvptx64-nvidia-cuda\"\n"
+    "target datalayout = \"e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-"
+    "f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64\"\n"
+    "!nvvmir.version = !{!0}\n!0 = !{i32 2, i32 0}\n";
+
+constexpr ComputeCapability known_capabilities[] = {
+#define LODE_ARCHITECTURE(cc_major, cc_minor, ...) {cc_major, cc_minor},
+#include "base/architectures.def"
+};
+
+/// Destroys the native program on every exit path.
+class ProgramScope {
+public:
+    ProgramScope(const Table& table, Program program) noexcept : table_(table), program_(program) {}
+    ~ProgramScope() { table_.destroy(&program_); }
+    ProgramScope(const ProgramScope&) = delete;
+    ProgramScope& operator=(const ProgramScope&) = delete;
+
+private:
+    const Table& table_;
+    Program program_;
+};
+
+/// Two calls of libNVVM: one for the size, with a NUL at the end, one for the bytes.
+std::string fetch(Program program, int (*size_of)(Program, std::size_t*),
+                  int (*get)(Program, char*)) {
+    std::size_t size = 0;
+    if (size_of(program, &size) != success || size == 0) return {};
+    std::string text(size, '\0');
+    return get(program, text.data()) == success ? text : std::string();
+}
+
+std::string to_line(const LibraryAttempt& attempt) {
+    return fmt::format("{} ({}): {}", attempt.place.candidate.string(), attempt.place.why,
+                       attempt.outcome);
+}
+
+}  // namespace
+
+std::string NvvmLibrary::load(SharedLibrary library) {
+    SymbolBinder symbols(library);
+    symbols.required(table_.error_text, "nvvmGetErrorString");
+    symbols.required(table_.create, "nvvmCreateProgram");
+    symbols.required(table_.destroy, "nvvmDestroyProgram");
+    symbols.required(table_.add_module, "nvvmAddModuleToProgram");
+    symbols.required(table_.add_module_lazily, "nvvmLazyAddModuleToProgram");
+    symbols.required(table_.compile, "nvvmCompileProgram");
+    symbols.required(table_.verify, "nvvmVerifyProgram");
+    symbols.required(table_.result_size, "nvvmGetCompiledResultSize");
+    symbols.required(table_.result, "nvvmGetCompiledResult");
+    symbols.required(table_.log_size, "nvvmGetProgramLogSize");
+    symbols.required(table_.log, "nvvmGetProgramLog");
+    symbols.optional(table_.llvm_version, "nvvmLLVMVersion");
+    if (!symbols.missing().empty()) return symbols.missing();
+    path_ = library.path();
+    is_watched_ = watch_file_functions(reinterpret_cast<void*>(table_.compile), false);
+    files_.push_back(compiler_file(path_));
+    for (const auto& place : libdevice_places(path_)) {
+        // The stamp before the text: a change in between shows.
+        const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
+        auto code = read_text(place);
+        if (!code) continue;
+        libdevice_ = place;
+        libdevice_code_ = *std::move(code);
+        files_.push_back(file);
+        break;
+    }
+    return {};
+}
+
+Result<std::shared_ptr<const NvvmLibrary>> NvvmLibrary::open(const NvrtcSearchEnvironment& here) {
+    LODE_TRY(require_dynamic_program(Errc::compiler_missing, product));
+    std::vector<std::string> attempts;
+    for (const auto& place : nvvm_places(here)) {
+        const bool is_new = !os::is_library_loaded(place.candidate);
+        auto search = open_first({place});
+        LibraryAttempt& attempt = search.attempts.front();
+        const std::shared_ptr<NvvmLibrary> opened(new NvvmLibrary);
+        if (search.library) {
+            if (is_new) LODE_TRY(refuse_after_exit());
+            const auto missing = opened->load(std::move(search.library));
+            if (!missing.empty()) attempt.outcome = "not usable: it lacks " + missing;
+        }
+        attempts.push_back(to_line(attempt));
+        if (attempt.outcome != "opened") continue;
+        opened->search_attempts_ = std::move(attempts);
+        return opened;
+    }
+    return fail(Errc::compiler_missing,
+                fmt::format("No usable libNVVM library can be found. {} Places tried:\n  {}",
+                            nvvm_cure(here), listed(attempts, search_form)));
+}
+
+Native NvvmLibrary::native_of(int result) const {
+    return {Native::Origin::nvvm, result, table_.error_text(result)};
+}
+
+Result<Outcome> NvvmLibrary::compile(const std::string& code, const std::string& name,
+                                     std::span<const std::string> flags) const {
+    const bool uses_libdevice = code.find("__nv_") != std::string::npos;
+    if (uses_libdevice && libdevice_code_.empty()) {
+        std::vector<std::string> places;
+        for (const auto& place : libdevice_places(path_))
+            places.push_back(place.string());
+        return fail(Errc::compiler_missing,
+                    fmt::format("'{}' calls functions of libdevice, which isn't beside libNVVM. "
+                                "Install both from one toolkit or wheel. Places tried:\n  {}",
+                                name, listed(places, search_form)));
+    }
+    std::vector<const char*> pointers;
+    std::ranges::transform(flags, std::back_inserter(pointers), &std::string::c_str);
+    const os::LocaleScope guard;
+    Program program = nullptr;
+    Outcome made;
+    made.result = table_.create(&program);
+    if (made.result != success) return made;
+    const ProgramScope scope(table_, program);
+    made.result = table_.add_module(program, code.data(), code.size(), name.c_str());
+    if (made.result == success && uses_libdevice) {
+        made.result = table_.add_module_lazily(program, libdevice_code_.data(),
+                                               libdevice_code_.size(), "libdevice");
+    }
+    if (made.result == success)
+        made.result = table_.compile(program, static_cast<int>(pointers.size()), pointers.data());
+    made.log = fetch(program, table_.log_size, table_.log);
+    std::erase(made.log, '\0');
+    if (made.result != success) return made;
+    made.code = fetch(program, table_.result_size, table_.result);
+    // PTX ends with a NUL, LTO-IR doesn't.
+    if (std::ranges::find(flags, "-gen-lto") == flags.end() && made.code.ends_with('\0'))
+        made.code.pop_back();
+    return made;
+}
+
+std::vector<CompilerFile> NvvmLibrary::files() const {
+    return files_;
+}
+
+std::optional<int> NvvmLibrary::llvm_version(const Arch& arch) const {
+    int version = 0;
+    if (table_.llvm_version == nullptr ||
+        table_.llvm_version(arch.as_virtual().to_string().c_str(), &version) != success)
+        return std::nullopt;
+    return version;
+}
+
+Result<std::string> NvvmLibrary::build() const {
+    const std::lock_guard guard(mutex_);
+    if (!build_.empty()) return build_;
+    FileAccesses unwanted;
+    const FileAccessScope scope(unwanted);
+    LODE_TRY_ASSIGN(const Outcome made, compile(empty_module, "empty", {}));
+    if (made.result != success) {
+        return fail(Errc::compiler_failed,
+                    fmt::format("Compiling an empty module with libNVVM fails: {}.",
+                                table_.error_text(made.result)),
+                    native_of(made.result), made.log);
+    }
+    build_ = build_in_ptx(made.code);
+    if (build_.empty()) {
+        return fail(Errc::compiler_failed, "The PTX of libNVVM doesn't name the compiler's build.");
+    }
+    return build_;
+}
+
+Result<CompilerProperties> NvvmLibrary::properties() const {
+    LODE_TRY_ASSIGN(const std::string version, build());
+    const std::lock_guard guard(mutex_);
+    if (properties_) return *properties_;
+    CompilerProperties made;
+    made.info.product = product;
+    made.info.build = version;
+    const char* const end = version.data() + version.size();
+    const auto dot = std::from_chars(version.data(), end, made.info.version_major).ptr;
+    if (dot != end) std::from_chars(dot + 1, end, made.info.version_minor);
+    made.info.path = path_;
+    made.info.search_attempts = search_attempts_;
+    made.files = files_;
+    FileAccesses unwanted;
+    const FileAccessScope scope(unwanted);
+    const std::string module = empty_module;
+    for (const auto cc : known_capabilities) {
+        Program program = nullptr;
+        if (table_.create(&program) != success) continue;
+        const ProgramScope destroyed(table_, program);
+        const std::string flag = "-arch=" + Arch(cc).as_virtual().to_string();
+        const char* const flags[] = {flag.c_str()};
+        if (table_.add_module(program, module.data(), module.size(), "empty") == success &&
+            table_.verify(program, 1, flags) == success)
+            made.info.supported.push_back(cc);
+    }
+    std::ranges::sort(made.info.supported);
+    properties_ = std::move(made);
+    return *properties_;
+}
+
+}  // namespace LODE_NAMESPACE::nvvm

@@ -1,0 +1,251 @@
+// Searches for a wrong answer of the cache and of a process that has compiled before:
+//   lode_ir_oracle [--steps N] [--seed S] [--least-hits PERCENT]
+// Each step is a process with a CachedCompiler on one folder, which answers a sequence of random
+// requests for IR. Each answer must be what libNVVM and nvJitLink give, called by hand, in a
+// program that compiles nothing else. Prints the first difference and exits with 1.
+//   lode_ir_oracle --request SEED NVVM LINKER     prints what they give for one request
+#include "tests/cache_oracle/dice.hpp"
+#include "tests/cache_oracle/in_process.hpp"
+#include "tests/ir/direct.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <lode/base/digest.hpp>
+#include <lode/jit/cache.hpp>
+#include <lode/jit/linker.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace lode::oracle {
+namespace {
+
+constexpr const char* modules[] = {"scale", "sine", "reverse", "lines"};
+constexpr const char* targets[] = {"sm_75", "sm_80",      "sm_86",  "sm_90",       "sm_90a",
+                                   "sm_90", "compute_90", "sm_100", "compute_120", "sm_999"};
+constexpr const char* flags[] = {"-opt=0", "-opt=3", "-jump-table-density=50"};
+
+struct RandomRequest {
+    std::uint64_t seed = 0;
+    std::string name;
+    std::string code;
+    Arch arch;
+    CompileOptions options;
+    bool calls_libdevice = false;
+};
+
+RandomRequest random_request(std::uint64_t seed) {
+    Dice dice(seed);
+    RandomRequest request;
+    request.seed = seed;
+    const std::string module = dice.pick(modules);
+    const bool is_opaque = dice.percent(25);
+    request.name = dice.percent(80) ? module + ".ll" : "other/" + module + ".ll";
+    request.code = test::text_of(
+        fmt::format(LODE_SOURCE_DIR "/tests/ir/{}.{}.ll", module, is_opaque ? "opaque" : "typed"));
+    request.calls_libdevice = module == "sine";
+    // Another program, or no program at all.
+    const auto replace = [&](std::string_view old, std::string_view by) {
+        if (const auto at = request.code.find(old); at != std::string::npos)
+            request.code.replace(at, old.size(), by);
+    };
+    if (dice.percent(30)) replace("fmul", dice.percent(70) ? "fadd" : "wrong");
+    if (dice.percent(30)) replace("sub i32 63", "sub i32 31");
+    if (dice.percent(20)) replace("line: 12", "line: 77");
+    request.arch = *Arch::parse(is_opaque && dice.percent(80) ? "sm_120" : dice.pick(targets));
+    CompileOptions& options = request.options;
+    for (std::size_t changes = dice.below(4); changes > 0; --changes) {
+        switch (dice.below(9)) {
+            case 0:
+                options.debug = true;
+                break;
+            case 1:
+                options.line_info = true;
+                break;
+            case 2:
+                options.lto = dice.percent(50);
+                break;
+            case 3:
+                options.math.preset = Math::Preset::fast;
+                break;
+            case 4:
+                options.math.preset = Math::Preset::host_comparable;
+                break;
+            case 5:
+                options.math.ftz = dice.percent(50);
+                break;
+            case 6:
+                options.math.prec_div = dice.percent(50);
+                break;
+            case 7:
+                options.max_registers = 16;
+                break;
+            default:
+                options.extra_flags = {dice.pick(flags)};
+                break;
+        }
+    }
+    return request;
+}
+
+std::string digest_of(std::string_view ptx, std::string_view cubin, std::string_view lto) {
+    const auto digest = [](std::string_view bytes) {
+        return bytes.empty() ? "none" : sha256(bytes).to_hex().substr(0, 16);
+    };
+    return fmt::format("ptx {} cubin {} lto {}", digest(ptx), digest(cubin), digest(lto));
+}
+
+constexpr const char* refused = "refused";
+
+/// By the documentation of libNVVM and nvJitLink, without lode.
+std::string judged(const RandomRequest& request, const char* nvvm_path, const char* linker_path) {
+    const CompileOptions& options = request.options;
+    const bool makes_code = request.arch.is_real() && !options.lto;
+    if (options.max_registers > 0 && !makes_code) return refused;
+    std::vector<std::string> compile = {"-arch=" + request.arch.as_virtual().to_string()};
+    const auto number = [&](const char* flag, bool value, bool usual) {
+        if (value != usual) compile.push_back(fmt::format("{}={:d}", flag, value));
+    };
+    const bool is_fast = options.math.preset == Math::Preset::fast;
+    number("-ftz", options.math.ftz.value_or(is_fast), false);
+    number("-prec-div", options.math.prec_div.value_or(!is_fast), true);
+    number("-prec-sqrt", !is_fast, true);
+    number("-fma", options.math.preset != Math::Preset::host_comparable, true);
+    if (options.debug) compile.insert(compile.end(), {"-g", "-opt=0"});
+    for (const auto& flag : options.extra_flags)
+        if (!options.debug || !flag.starts_with("-opt")) compile.push_back(flag);
+    if (options.lto) compile.emplace_back("-gen-lto");
+    const std::filesystem::path folder = std::filesystem::path(nvvm_path).parent_path();
+    std::string libdevice;
+    if (request.calls_libdevice) {
+        for (const char* place : {"../libdevice", "../nvvm/libdevice"})
+            if (libdevice.empty()) libdevice = test::text_of(folder / place / "libdevice.10.bc");
+    }
+    const std::string made = test::nvvm_compile(test::DirectLibrary(nvvm_path), request.code,
+                                                request.name, libdevice, compile);
+    if (made.empty()) return refused;
+    if (options.lto) return digest_of({}, {}, made);
+    if (!request.arch.is_real()) return digest_of(made, {}, {});
+    std::vector<std::string> link = {"-arch=" + request.arch.to_string(), "-verbose"};
+    if (options.max_registers > 0) link.emplace_back("-maxrregcount=16");
+    if (options.debug)
+        link.emplace_back("-g");
+    else if (options.line_info)
+        link.emplace_back("-lineinfo");
+    const std::string cubin =
+        test::nvjitlink_assemble(test::DirectLibrary(linker_path), made, request.name, link);
+    return cubin.empty() ? refused : digest_of(made, cubin, {});
+}
+
+std::string_view text_of(const std::vector<std::byte>& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// One process's answers, with "hit " before those of the cache.
+std::vector<std::string> answers(const std::vector<RandomRequest>& sequence,
+                                 const std::filesystem::path& folder, WorkerPolicy policy) {
+    return in_process([&](const auto& give) {
+        CacheOptions options;
+        options.folder = folder;
+        options.workers.policy = policy;
+        options.workers.max_processes = 1;
+        const CachedCompiler compiler({}, options);
+        for (const auto& request : sequence) {
+            const auto answer = compiler.compile(Source::nvvm_ir(request.code, request.name),
+                                                 request.arch, request.options);
+            if (!answer) {
+                give(answer.error().code == Errc::timed_out ? answer.error().message : refused);
+                continue;
+            }
+            const Image& image = *answer->image;
+            give((answer->report.hit() ? "hit " : "new ") +
+                 digest_of(image.ptx, text_of(image.cubin), text_of(image.lto_ir)));
+        }
+    });
+}
+
+struct Plan {
+    std::uint64_t steps = 20;
+    std::uint64_t seed = 1;
+    std::uint64_t least_hits = 0;
+};
+
+int run(const Plan& plan) {
+    const auto libraries = in_process([](const auto& give) {
+        if (const auto info = Compiler().info(Source::Language::nvvm_ir)) give(info->path.string());
+        if (const auto info = Linker().info()) give(info->path.string());
+    });
+    if (libraries.size() != 2) {
+        std::puts("skipped: no usable libNVVM and nvJitLink");
+        return 77;
+    }
+    const auto scratch = ScratchFolder::create("lode-ir-oracle");
+    if (!scratch) return 2;
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+    constexpr WorkerPolicy policies[] = {WorkerPolicy::automatic, WorkerPolicy::automatic,
+                                         WorkerPolicy::always};
+    constexpr std::size_t length = 8;
+    std::map<std::uint64_t, std::string> known;
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    for (std::uint64_t step = 1; step <= plan.steps; ++step) {
+        Dice dice(seed_of_step(plan.seed, step));
+        std::vector<RandomRequest> sequence;
+        for (std::size_t i = 0; i < length; ++i) {
+            const auto kind = 1'000'000 + dice.below(2 * plan.steps + 8);
+            sequence.push_back(random_request(seed_of_step(plan.seed, kind)));
+        }
+        auto lines = answers(sequence, scratch->path() / "cache", dice.pick(policies));
+        lines.resize(sequence.size(), "nothing");
+        for (std::size_t i = 0; i < sequence.size(); ++i) {
+            auto& right = known[sequence[i].seed];
+            if (right.empty()) {
+                right = line_of_command(fmt::format("'{}' --request {} '{}' '{}' 2>&1", program,
+                                                    sequence[i].seed, libraries[0], libraries[1]));
+            }
+            std::string_view line = lines[i];
+            const bool is_hit = line.starts_with("hit ");
+            if (is_hit) ++hits;
+            if (line.starts_with("new ")) ++misses;
+            if (is_hit || line.starts_with("new ")) line.remove_prefix(4);
+            if (line == right) continue;
+            fmt::print("step {}: {} for {} (--request {}) is\n  {}\ninstead of\n  {}\n", step,
+                       sequence[i].name, sequence[i].arch.to_string(), sequence[i].seed, lines[i],
+                       right);
+            return 1;
+        }
+    }
+    const std::uint64_t share = hits * 100 / std::max<std::uint64_t>(hits + misses, 1);
+    fmt::print("seed {}: {} requests are answered rightly, {} compiled, {}% hits\n", plan.seed,
+               known.size(), misses, share);
+    return share < plan.least_hits ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace lode::oracle
+
+int main(int count, char** values) {
+    using namespace lode::oracle;
+    if (count == 5 && std::string_view(values[1]) == "--request") {
+        const auto request = random_request(std::strtoull(values[2], nullptr, 10));
+        fmt::print("{}\n", judged(request, values[3], values[4]));
+        return 0;
+    }
+    Plan plan;
+    for (int i = 1; i + 1 < count; i += 2) {
+        const std::string_view name = values[i];
+        const auto number = std::strtoull(values[i + 1], nullptr, 10);
+        if (name == "--steps") plan.steps = number;
+        if (name == "--seed") plan.seed = number;
+        if (name == "--least-hits") plan.least_hits = number;
+    }
+    return run(plan);
+}
