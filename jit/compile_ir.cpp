@@ -8,6 +8,7 @@
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvvm_log.hpp"
+#include "jit/ptxas_report.hpp"
 #include "jit/text.hpp"
 
 #include <algorithm>
@@ -19,6 +20,17 @@
 namespace LODE_NAMESPACE {
 namespace {
 
+/// The messages of a link without what -verbose adds, which differs between equal links.
+std::string messages_of(std::string_view log) {
+    const std::string rest = split_ptxas_report(log).messages;
+    std::string messages;
+    for (std::string_view lines = rest; !lines.empty();) {
+        const auto line = take_line(lines);
+        if (!line.starts_with("info ")) messages.append(line).push_back('\n');
+    }
+    return messages;
+}
+
 /// Machine code of the PTX of one module.
 Result<Image> assemble(const nvjitlink::Library& linker, const CompileRequest& request,
                        const IrFlags& flags, std::string ptx, FileAccesses& accesses) {
@@ -28,7 +40,9 @@ Result<Image> assemble(const nvjitlink::Library& linker, const CompileRequest& r
     const auto bytes = as_bytes(ptx);
     input.bytes.assign(bytes.begin(), bytes.end());
     auto linked = nvjitlink::link(linker, std::span(&input, 1), request.arch, flags.link, accesses);
-    if (!linked && linked.error().code == Errc::link_failed)
+    if (linked)
+        linked->log = messages_of(linked->log);
+    else if (linked.error().code == Errc::link_failed)
         linked.error().code = Errc::compile_failed;
     return linked;
 }

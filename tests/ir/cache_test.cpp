@@ -101,8 +101,17 @@ TEST_CASE("ir: workers give the same image, and contain limits and crashes") {
     CHECK(crashed.error().code == Errc::compiler_failed);
     CHECK(*require(compiler.compile(module_in_memory("sine"), sm(90))).image == here);
 
-    CompileRequest slow{module_in_memory("sine"), sm(90)};
-    slow.limits.time = std::chrono::milliseconds(1);
+    std::string many;
+    const std::string one = text_of(module_path("sine"));
+    const auto begin = one.find("define");
+    const auto end = one.find("!nvvm.annotations");
+    for (int i = 0; i < 3000; ++i) {
+        auto function = one.substr(begin, end - begin);
+        many += function.replace(function.find("@sine"), 5, "@sine" + std::to_string(i));
+    }
+    CompileRequest slow{Source::nvvm_ir(one.substr(0, end) + many + one.substr(end), "slow.ll"),
+                        sm(90)};
+    slow.limits.time = std::chrono::milliseconds(500);
     const auto late = compiler.compile(slow);
     REQUIRE_FALSE(late);
     CHECK(late.error().code == Errc::timed_out);

@@ -69,6 +69,7 @@ TEST_CASE("ir: PTX and machine code are those of libNVVM and nvJitLink called by
                 REQUIRE(image.kernels.size() == 1);
                 CHECK(image.kernels.front().kernel == (name == "lines" ? "twice" : name));
                 CHECK(image.resources.size() == 1);
+                CHECK(image.log.empty());
             }
         }
     }
