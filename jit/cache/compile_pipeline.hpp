@@ -57,10 +57,7 @@ public:
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
         const CompileRequest& request);
     void discard(const CachedImage& refused) const { publisher_.withdraw(refused.report); }
-    void quiesce() {
-        compiler_.backend->quiesce();
-        if (ir_compiler_) ir_compiler_->backend->quiesce();
-    }
+    void quiesce() { compiler_.backend->quiesce(); }  // The other one has the same workers.
 
 private:
     struct Compiler {

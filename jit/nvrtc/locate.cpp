@@ -21,8 +21,8 @@ using std::filesystem::path;
 
 /// A compiler's library, as NVIDIA's packages have it.
 struct SoughtLibrary {
-    std::vector<std::string_view> names;  ///< The files, best first.
-    std::string_view unversioned_name;
+    std::vector<std::string_view> names;        ///< The files, best first.
+    std::string_view unversioned_name;          ///< Another one in a chosen folder; may be empty.
     std::vector<std::string_view> in_toolkit;   ///< The folders of a toolkit.
     std::vector<std::string_view> in_standard;  ///< The same in a standard location.
     std::vector<std::string_view> in_prefix;    ///< Folders of a wheel or of Conda.
@@ -44,8 +44,9 @@ const SoughtLibrary& nvrtc_library() {
 }
 
 const SoughtLibrary& nvvm_library() {
-    static const SoughtLibrary library{{"libnvvm.so.4"},
-                                       "libnvvm.so",
+    // The wheel for CUDA 12 has it without a version.
+    static const SoughtLibrary library{{"libnvvm.so.4", "libnvvm.so"},
+                                       {},
                                        {"nvvm/lib64", "lib64", "lib"},
                                        {"nvvm/lib64", "lib64"},
                                        {"nvvm/lib64", "lib"},
@@ -173,7 +174,8 @@ std::vector<LibraryPlace> chosen_places(const SoughtLibrary& library, const path
     Places places(library);
     if (is_folder(chosen)) {
         places.folder(from_the_root(chosen), why);
-        places.file(from_the_root(chosen) / library.unversioned_name, why);
+        if (!library.unversioned_name.empty())
+            places.file(from_the_root(chosen) / library.unversioned_name, why);
     } else if (is_there(chosen)) {
         // Absolute, since the loader would search other folders for a bare name.
         places.file(from_the_root(chosen), why);

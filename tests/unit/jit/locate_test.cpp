@@ -5,8 +5,13 @@
 #include "tests/unit/jit/support.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -105,6 +110,40 @@ TEST_CASE("locate: the places come in the documented order") {
 #if defined(__x86_64__)
     CHECK(candidates(tree, here) == expected);
 #endif
+}
+
+TEST_CASE("locate: libNVVM is searched in toolkits and in the wheels of CUDA 12 and 13") {
+    const Tree tree;
+    tree.file("venv/lib/python3.11/site-packages/x");
+    auto here = tree.environment();
+    here.cuda_home = (tree.root() / "home").string();
+    here.virtual_env = (tree.root() / "venv").string();
+    std::vector<path> files;
+    for (const auto& place : lode::nvvm_places(here))
+        files.push_back(place.candidate);
+    const Texts places = tree.relative_all(files);
+    const auto position = [&](std::string_view name) {
+        return std::ranges::find(places, name) - places.begin();
+    };
+    const std::string packages = "venv/lib/python3.11/site-packages/nvidia/";
+    const std::ptrdiff_t order[] = {position("home/nvvm/lib64/libnvvm.so.4"),
+                                    position("home/lib/libnvvm.so.4"),
+                                    position("usr/local/cuda/nvvm/lib64/libnvvm.so.4"),
+                                    position(packages + "cu13/lib/libnvvm.so.4"),
+                                    position(packages + "cuda_nvcc/nvvm/lib64/libnvvm.so"),
+                                    position("libnvvm.so.4"),
+                                    static_cast<std::ptrdiff_t>(places.size())};
+    CHECK(std::ranges::adjacent_find(order, std::greater_equal<>()) == std::end(order));
+
+    // libdevice is beside it: in a toolkit, in the wheels, in Debian's package.
+    for (const auto& [library, libdevice] :
+         {std::pair{"t/nvvm/lib64/libnvvm.so.4", "t/nvvm/libdevice/libdevice.10.bc"},
+          std::pair{"cu13/lib/libnvvm.so.4", "cu13/nvvm/libdevice/libdevice.10.bc"},
+          std::pair{"/usr/lib/x86_64-linux-gnu/libnvvm.so.4",
+                    "/usr/lib/nvidia-cuda-toolkit/libdevice/libdevice.10.bc"}}) {
+        const auto found = lode::libdevice_places(library);
+        CHECK(std::ranges::find(found, path(libdevice)) != found.end());
+    }
 }
 
 TEST_CASE("locate: every place says why it is searched") {
