@@ -165,6 +165,10 @@ using Signatures = std::unordered_map<std::string_view, const Function*>;
 [[nodiscard]] std::string call_error(const Function& caller, const Instruction& instruction,
                                      const Signatures& signatures);
 
+/// The first load of a call's parameter that isn't a result of a call before it; nullptr if there
+/// is none.
+[[nodiscard]] const Instruction* unreturned_load(const Function& function);
+
 /// Whether a modifier is the geometry of a texture or surface.
 [[nodiscard]] bool is_geometry(Word word) noexcept;
 

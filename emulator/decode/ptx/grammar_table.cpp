@@ -60,6 +60,8 @@ constexpr Limit limits[] = {
     {"mask", 0, 0xffff},
     {"registers", 24, 256, 8},
     {"line", 128, 128},
+    {"arrivals", 1, 0xfffff},
+    {"count", 1, std::numeric_limits<std::int64_t>::max()},
     {"bulk", 0, 1048560, 16},
     {"zero", 0, 0},
     {"below2", 0, 1},

@@ -314,7 +314,7 @@ private:
             case OperandKind::sum: {
                 if (form.is_destination || in_list) return false;
                 Register base = function_.registers[operand.index];
-                if (base.bytes != 0 && type.bytes != 0) base.bytes = type.bytes;
+                if (base.bytes != 0 && type.bytes != 0 && form.is_template) base.bytes = type.bytes;
                 return register_fits(base, type, form);
             }
             case OperandKind::sink:
@@ -367,8 +367,16 @@ private:
         return reading_.traits.effect == Effect::store ? is_result : !is_result;
     }
 
+    /// .param::entry isn't a call's parameter, and in a kernel .param::func is nothing else.
+    [[nodiscard]] bool parameter_space_fits(const Operand& operand) const {
+        const bool is_of_call = operand.kind == OperandKind::variable && is_call_parameter(operand);
+        if (reading_.has("param::entry")) return !is_of_call;
+        return is_of_call || !function_.entry || !reading_.has("param::func");
+    }
+
     bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
         const Effect effect = reading_.traits.effect;
+        if (!parameter_space_fits(operand)) return false;
         if (operand.is_element) {
             if (effect != Effect::load && effect != Effect::store) return false;
         } else if (!operand.address) {
@@ -383,7 +391,8 @@ private:
                 if (form.is_tensor_memory) {
                     if (base.bytes != 4) return false;
                     if (reading_.has("mma")) return base.kind == Class::bits;
-                    return is_integer(base.kind) || base.kind == Class::packed;
+                    const bool is_load = reading_.has("ld") || reading_.has("st");
+                    return is_integer(base.kind) || (base.kind == Class::packed && !is_load);
                 }
                 static constexpr Word may_be_narrow[] = {
                     "cp",    "ldmatrix",  "stmatrix", "wmma",

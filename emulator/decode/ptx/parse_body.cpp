@@ -207,6 +207,7 @@ void Parser::table(std::string_view name, std::uint32_t line) {
     declare_name(name, {Named::Kind::table, index}, line);
     Table& made = function_->tables.emplace_back();
     if (accept_directive(".branchtargets")) {
+        require({0, 600}, "'.branchtargets'");
         branch_targets(made);
     } else if (accept_directive(".callprototype")) {
         made.kind = Table::Kind::prototype;

@@ -88,7 +88,11 @@ Constant Parser::combined(std::string_view name, const Constant& a, const Consta
     }
     const char c = name[0];
     const bool is_double = name.size() == 2;
-    if (a.kind == OperandKind::real64 || b.kind == OperandKind::real64) {
+    if (a.kind != b.kind) {
+        fail("A real number and an integer can't be parts of one expression.");
+        return a;
+    }
+    if (a.kind == OperandKind::real64) {
         const double x = real_of(a);
         const double y = real_of(b);
         if (name == "+") return real(x + y);

@@ -214,12 +214,12 @@ void Parser::one_pragma(std::string_view text, Place place) {
     struct Pragma {
         std::string_view name;
         bool has_number, in_body;
-        std::uint16_t version;
+        Needs needs;
     };
-    constexpr Pragma known[] = {{"used_bytes_mask", true, true, 803},
-                                {"frequency", true, true, 900},
-                                {"enable_smem_spilling", false, true, 807},
-                                {"abi_param_reg", true, false, 0}};
+    constexpr Pragma known[] = {{"used_bytes_mask", true, true, {0, 803}},
+                                {"frequency", true, true, {0, 900}},
+                                {"enable_smem_spilling", false, true, {75, 807}},
+                                {"abi_param_reg", true, false, {}}};
     const std::size_t end = text.find(' ');
     const auto found = std::ranges::find(known, text.substr(0, end), &Pragma::name);
     const std::string quoted = "The pragma '" + std::string(text) + "'";
@@ -228,9 +228,7 @@ void Parser::one_pragma(std::string_view text, Place place) {
         return;
     }
     if (found->in_body != (place == Place::body)) return fail(quoted + " isn't allowed here.");
-    if (!device_.has({0, found->version}))
-        return fail("The PTX's .version doesn't support the pragma '" + std::string(found->name) +
-                    "'.");
+    require(found->needs, "the pragma '" + std::string(found->name) + "'");
     const Lexer number(end == text.npos ? std::string_view() : text.substr(end + 1));
     if (!found->has_number) return;
     const bool is_number = number.token == Token::integer && !number.overflows &&

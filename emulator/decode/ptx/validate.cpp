@@ -135,6 +135,10 @@ public:
         ParseError error = check_instructions(function);
         if (error.message.empty() && expand_elements(function))
             error = check_instructions(function);
+        if (!error.message.empty()) return error;
+        if (const Instruction* const load = unreturned_load(function); load != nullptr)
+            return {load->line, "'" + std::string(load->opcode) +
+                                    "' reads a call's parameter that no call before it returns."};
         return error;
     }
 

@@ -154,4 +154,23 @@ std::string call_error(const Function& caller, const Instruction& instruction,
     return {};
 }
 
+const Instruction* unreturned_load(const Function& function) {
+    const std::size_t own = function.returns.size() + function.parameters.size();
+    std::vector<bool> is_returned(function.variables.size());
+    for (const Instruction& instruction : function.instructions) {
+        if (instruction.traits.effect == Effect::call && instruction.traits.results != 0) {
+            for (const Operand& one : function.elements_of(function.operands_of(instruction)[0]))
+                if (one.kind == OperandKind::variable) is_returned[one.index] = true;
+        }
+        if (instruction.traits.effect != Effect::load) continue;
+        for (const Operand& one : function.operands_of(instruction)) {
+            const bool is_variable = one.kind == OperandKind::variable && one.index >= own;
+            if (is_variable && function.variables[one.index].space == Space::param &&
+                !is_returned[one.index])
+                return &instruction;
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace lode::emulator::ptx

@@ -218,11 +218,13 @@ void judge_mbarriers() {
             if (use == Use::init && random.pick(40) == 0) count = 0;
             const std::string at = fmt::format("[bars+{}]", 8 * which);
             const std::array<std::string, 5> forms = {
-                fmt::format("mbarrier.init.shared.b64 {}, {};", at, count),
+                fmt::format("mbarrier.init.shared.b64 {}, %r1;", at),
                 fmt::format("mbarrier.arrive.shared.b64 %rd1, {}, {};", at, count),
                 fmt::format("mbarrier.arrive_drop.shared.b64 %rd1, {}, {};", at, count),
                 fmt::format("mbarrier.test_wait.parity.shared.b64 %p1, {}, 0;", at),
                 fmt::format("mbarrier.inval.shared.b64 {};", at)};
+            // A constant count of 0 isn't valid PTX.
+            text += fmt::format("mov.u32 %r1, {};\n", count);
             text += forms[static_cast<std::size_t>(use)] + '\n';
             // What a wrong use leaves isn't defined.
             if (!one.take(use, count)) wanted.insert(lines_in(text));
