@@ -29,7 +29,8 @@ struct BulkFlags {
     bool reduces : 1 = false;
     AtomicOp reduction : 4 = AtomicOp::add;
     AtomicType type : 4 = AtomicType::u16;
-    u16 unused : 4 = 0;
+    bool ignores : 1 = false;  ///< The first and last bytes, which may lie outside an allocation.
+    u16 unused : 3 = 0;
 };
 
 inline constexpr u32 wait_for_all = ~u32{0};

@@ -59,7 +59,8 @@ void copy_bulk(Builder& b) {
         return;
     }
     // cp{.reduce}.async.bulk.<destination>.<source>…{.operation.type} [to], [from], size
-    // {, [mbarrier]}{, mask of blocks}{, policy}{, mask of bytes}
+    // {, bytes to ignore at the start, and at the end}{, [mbarrier]}{, mask of blocks}{, policy}
+    // {, mask of bytes}
     exec::BulkFlags flags;
     flags.reduces = opcode.take("reduce");
     if (flags.reduces) {
@@ -70,19 +71,28 @@ void copy_bulk(Builder& b) {
         flags.reduction = *what;
         flags.type = *type;
     }
-    const u32 spaces = flags.reduces ? 4 : 3;
-    flags.to_shared = ptx::space_of(opcode.take(spaces)) == ptx::Space::shared;
-    flags.from_shared = ptx::space_of(opcode.take(spaces + 1)) == ptx::Space::shared;
+    const auto& spaces = b.instruction().reading->spaces;
+    flags.to_shared = spaces[0] == ptx::Space::shared;
+    flags.from_shared = spaces[1] == ptx::Space::shared;
+    flags.ignores = opcode.take("ignore_oob");
+    opcode.ignore({"global", "shared::cta", "shared::cluster", "weak", "relaxed", "b128"});
+    ignore_scope(opcode);
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
-    const bool to_many = opcode.take("multicast::cluster");
+    const bool to_many =
+        opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b");
     const bool masks = opcode.take("cp_mask");
     opcode.ignore({"bulk_group"});
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot from = whole_addresses(b, b.operand(1));
     const Slot size = b.source(b.operand(2), 'w');
-    const Slot barrier = counts ? whole_addresses(b, b.operand(3)) : no_slot;
-    const Slot blocks = to_many ? b.source(b.operand(4), 'h') : no_slot;
-    const Slot bytes = masks ? b.source(b.operand(b.operand_count() - 1), 'h') : no_slot;
+    const u32 at = flags.ignores ? 5 : 3;
+    const Slot barrier = counts ? whole_addresses(b, b.operand(at)) : no_slot;
+    Slot blocks = to_many ? b.source(b.operand(at + 1), 'h') : no_slot;
+    Slot bytes = masks ? b.source(b.operand(b.operand_count() - 1), 'h') : no_slot;
+    if (flags.ignores) {
+        blocks = b.source(b.operand(3), 'w');
+        bytes = b.source(b.operand(4), 'w');
+    }
     if (b.refused()) return;
     b.emit_access(Operation::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes}).flags =
         flags;
@@ -126,12 +136,25 @@ void copy_async(Builder& b) {
         static_cast<u16>(bytes);
 }
 
-// mbarrier.test_wait and .try_wait: p, [address], state or parity
+// mbarrier.test_wait and .try_wait: p{|failed}{, report}, [address], state or parity. No operation
+// of the device fails, so that nothing is reported, and both kinds of phases are one.
 void mbarrier_wait(Builder& b, Word what, bool shared) {
-    const LaneAddresses address = lane_addresses(b, b.operand(1), shared);
+    b.opcode().ignore({"phase_type::primary", "phase_type::conditional"});
+    const u32 at = b.operand(1).address ? 1 : 2;
+    const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
     const bool parity = b.opcode().take("parity");
-    const Slot value = b.source(b.operand(2), parity ? 'w' : 'd');
+    const Slot value = b.source(b.operand(at + 1), parity ? 'w' : 'd');
     const Destination to = b.destination(b.operand(0), 'p');
+    if (const Slot failed = b.second_destination(b.operand(0)); failed != no_slot) {
+        ptx::Operand no;
+        no.kind = OperandKind::integer;
+        b.emit_row("mov.pred", {failed, b.predicate(no)});
+    }
+    if (at == 2) {
+        const Destination report = b.destination(b.operand(1), 'b');
+        b.emit_row("mov.b8", {report.slot, b.constant(0, 1)});
+        b.write_back(report);
+    }
     if (b.refused()) return;
     emit_mbarrier(b, Operation::mbarrier_test, to.slot, address, value).flags =
         exec::MbarrierTestFlags{parity, what == "try_wait"};
@@ -162,13 +185,17 @@ void mbarrier(Builder& b) {
     Opcode& opcode = b.opcode();
     const Word what = opcode.take(1);
     opcode.take_last();
-    const bool is_first = b.operand(0).address;
-    const bool shared = take_space(b, b.operand(is_first ? 0 : 1)) == exec::MemorySpace::shared;
+    u32 at = 0;
+    while (at + 1 < b.operand_count() && !b.operand(at).address)
+        ++at;
+    const bool shared = take_space(b, b.operand(at)) == exec::MemorySpace::shared;
     ignore_scope(opcode);
     opcode.ignore({"acquire", "release", "relaxed", "noComplete"});
     if (what == "test_wait" || what == "try_wait") return mbarrier_wait(b, what, shared);
     if (what == "arrive" || what == "arrive_drop" || what == "expect_tx" || what == "complete_tx")
         return mbarrier_arrive(b, what, shared);
+    const bool has_second_layout = opcode.take("layout::v1");
+    opcode.take("layout::v0");
     if (what == "pending_count") {
         const Destination to = b.destination(b.operand(0), 'w');
         const Slot state = b.source(b.operand(1), 'd');
@@ -176,12 +203,21 @@ void mbarrier(Builder& b) {
         b.emit(Operation::mbarrier_pending_count, {to.slot, state});
         return b.write_back(to);
     }
+    if (what == "check_layout") {
+        const LaneAddresses address = lane_addresses(b, b.operand(1), shared);
+        const Destination to = b.destination(b.operand(0), 'p');
+        if (b.refused()) return;
+        emit_mbarrier(b, Operation::mbarrier_check_layout, to.slot, address, no_slot).flags =
+            has_second_layout;
+        return b.write_back(to);
+    }
     if (what != "init" && what != "inval") return b.refuse();
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
     const Slot count = what == "init" ? b.source(b.operand(1), 'w') : no_slot;
     if (b.refused()) return;
     emit_mbarrier(b, what == "init" ? Operation::mbarrier_init : Operation::mbarrier_invalidate,
-                  no_slot, address, count);
+                  no_slot, address, count)
+        .flags = has_second_layout;
 }
 
 constexpr OpcodeDecoder async_decoders[] = {{"cp", copy_async}, {"mbarrier", mbarrier}};

@@ -19,6 +19,7 @@ struct Conversion {
     exec::RealFlags flags;
     bool to_whole = false;  ///< .rni, .rzi, .rmi or .rpi.
     bool directed = false;  ///< .rz, .rm or .rp.
+    bool scaled = false;    ///< By the powers of two in a third operand.
 };
 
 Conversion take_conversion(Opcode& opcode) {
@@ -29,6 +30,7 @@ Conversion take_conversion(Opcode& opcode) {
     made.flags.saturate = opcode.take("sat");
     made.flags.relu = opcode.take("relu");
     made.flags.finite = opcode.take("satfinite");
+    made.scaled = opcode.take("scaled::n2::ue8m0");
     made.flags.ties_to_away = opcode.take("rna");
     made.flags.round = take_rounding(opcode);
     made.directed = made.flags.round != exec::nearest;
@@ -45,7 +47,8 @@ Conversion take_conversion(Opcode& opcode) {
 /// The part of a row's key between "cvt." and the types.
 std::string_view conversion_form(const Conversion& conversion, bool packs_two) {
     static constexpr std::string_view rounded[] = {"rni.", "rzi.", "rmi.", "rpi."};
-    const auto& [from, to, flags, to_whole, directed] = conversion;
+    const auto& [from, to, flags, to_whole, directed, scaled] = conversion;
+    if (scaled) return "scaled.";
     const bool extra = flags.flush || flags.saturate || flags.relu || flags.finite;
     if (is_real(from) && is_real(to)) {
         if (packs_two) return "";

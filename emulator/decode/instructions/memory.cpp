@@ -184,7 +184,7 @@ void load_or_store(Builder& b, bool stores) {
     const u32 vector = take_vector(opcode);
     const bool is_volatile = b.instruction().reading->has("volatile");
     MemoryOrder order = take_order(opcode);
-    opcode.ignore({"weak", "nc"});
+    opcode.ignore({"weak", "nc", "proxy::readonly"});
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
     if (transfer.data.size() != vector) return b.refuse("with a vector of the wrong length");
@@ -276,14 +276,21 @@ void advice(Builder& b) {
     b.opcode().take_all();
 }
 
-constexpr OpcodeDecoder memory_decoders[] = {
-    {"ld", load},           {"ldu", load},
-    {"st", store},          {"membar", fence},
-    {"fence", fence},       {"isspacep", is_space},
-    {"prefetch", advice},   {"prefetchu", advice},
-    {"discard", advice},    {"applypriority", advice},
-    {"pmevent", advice},    {"griddepcontrol", advice},
-    {"setmaxnreg", advice}, {"createpolicy", create_policy}};
+constexpr OpcodeDecoder memory_decoders[] = {{"ld", load},
+                                             {"ldu", load},
+                                             {"st", store},
+                                             {"membar", fence},
+                                             {"fence", fence},
+                                             {"isspacep", is_space},
+                                             {"prefetch", advice},
+                                             {"prefetchu", advice},
+                                             {"discard", advice},
+                                             {"applypriority", advice},
+                                             {"pmevent", advice},
+                                             {"griddepcontrol", advice},
+                                             {"trace", advice},
+                                             {"setmaxnreg", advice},
+                                             {"createpolicy", create_policy}};
 
 }  // namespace
 

@@ -48,9 +48,10 @@ constexpr Words shorthands[] = {
 };
 
 constexpr Word typed_words[] = {
-    "e4m3x2",    "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",  "e5m2x4",
-    "e2m3x4",    "e3m2x4", "e2m1x4", "s4",     "u4",     "s2",      "b8x16",   "b6x16_p32",
-    "b4x16_p64", "u2",     "s16x2",  "u16x2",  "f32x2",  "texref",  "surfref", "samplerref"};
+    "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2",   "e4m3x4",
+    "e5m2x4", "e2m3x4", "e3m2x4", "e2m1x4", "s2f6x2", "ue5m3x2",   "u8x4",
+    "s8x4",   "s4",     "u4",     "s2",     "b8x16",  "b6x16_p32", "b4x16_p64",
+    "u2",     "s16x2",  "u16x2",  "f32x2",  "texref", "surfref",   "samplerref"};
 
 constexpr Limit limits[] = {
     {"byte", 0, 255},
@@ -70,6 +71,7 @@ constexpr Limit limits[] = {
     {"one", 0, 1},
     {"two", 0, 2},
     {"three", 0, 3},
+    {"mark", 0, 4095},
     {"cg", 16, 16},
     {.name = "ca", .least = 4, .most = 16, .is_power = true},
     {.name = "columns", .least = 32, .most = 512, .is_power = true},
@@ -83,6 +85,10 @@ constexpr Family families[] = {
     {.name = "100f", .least = 100},
     {"only90a", {90}},
     {"12xf", {120, 121}},
+    {"107f", {107}},
+    {.name = "107a", .numbers = {107}, .is_specific = true},
+    {"simd", {107, 120, 121}},
+    {.name = "any_a", .least = 100, .is_specific = true},
     {"10xf", {100, 103, 107}},
     {.name = "100a", .numbers = {100, 103, 107}, .is_specific = true},
     {"tmem", {100, 103, 107, 110}},
@@ -304,6 +310,8 @@ private:
 Type operand_type(std::string_view name) {
     if (name == "f16") return {Class::real, 2};
     if (name == "bf16") return {Class::other, 2};
+    if (name == "only8") return {Class::other, 1};
+    if (name == "only16") return {Class::other, 2};
     if (name == "bf16x2" || name == "only32") return {Class::other, 4};
     if (name == "f32x2") return {Class::other, 8};
     if (name == "e2m1x2") return {Class::other, 1};

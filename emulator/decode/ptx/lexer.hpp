@@ -67,8 +67,11 @@ public:
         const char* const start = text.data();
         while (at_ != end_) {
             const bool has_next = at_ + 1 != end_;
+            const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
             if (*at_ == ':' && has_next && at_[1] == ':') {
                 at_ += 2;
+            } else if (*at_ == ':' && has_next && is_digit(at_[-1]) && is_digit(at_[1])) {
+                ++at_;  // sp::2:4
             } else if (is_part(*at_) || (*at_ == '.' && has_next && is_part(at_[1]))) {
                 ++at_;
             } else {

@@ -220,7 +220,8 @@ void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, Mbarrier
     };
     if (use == MbarrierUse::init) {
         if (lives) tell("initialises an mbarrier that is in use");
-        constexpr u32 most = (1u << 20) - 1;
+        const bool has_second_layout = op->flags.as<bool>();
+        const u32 most = has_second_layout ? (1u << 9) - 1 : (1u << 20) - 1;
         if (count == 0 || count > most)
             tell(fmt::format("initialises an mbarrier with the count {}, which isn't from 1 to {}",
                              count, most));

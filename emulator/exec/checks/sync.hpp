@@ -13,7 +13,7 @@ struct BlockSync {
     std::unordered_map<u64, u32> mbarriers;  ///< The count of each.
 };
 
-enum class MbarrierUse : u8 { init, invalidate, arrive, wait };
+enum class MbarrierUse : u8 { init, invalidate, query, arrive, wait };
 
 /// A warp operation whose lanes have arrived.
 void check_members(WarpContext& c, const Op* op, const u32* members);

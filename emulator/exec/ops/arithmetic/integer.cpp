@@ -37,11 +37,20 @@ u32 remainder(u32 a, u32 b) {
     return b == 0 ? ~0u : made;
 }
 
+/// f of each pair of T of which the words consist.
 template <class T, class F>
-u32 each_half(u32 a, u32 b, F f) {
-    const auto low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
-    const auto high = static_cast<u16>(f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
-    return low | (u32{high} << 16);
+u32 each_part(u32 a, u32 b, F f) {
+    u32 result = 0;
+    for (u32 k = 0; k < 32; k += 8 * sizeof(T)) {
+        const auto part = static_cast<T>(f(static_cast<T>(a >> k), static_cast<T>(b >> k)));
+        result |= u32{static_cast<std::make_unsigned_t<T>>(part)} << k;
+    }
+    return result;
+}
+/// The nearest number that T has.
+template <class T>
+i32 clamped(i32 value) {
+    return std::clamp<i32>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
 }
 
 template <class A, class B>

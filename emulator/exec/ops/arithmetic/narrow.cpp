@@ -105,6 +105,30 @@ f32 high_half(u32 a) {
     return half_to_real(static_cast<u16>(a >> 16));
 }
 
+f32 low_bfloat(u32 a) {
+    return real32(a << 16);
+}
+f32 high_bfloat(u32 a) {
+    return real32(a & 0xffff'0000);
+}
+/// The two 4-bit numbers of a byte, a byte for each.
+u16 byte_each(u8 a) {
+    return static_cast<u16>((a & 15) | ((a & 0xf0) << 4));
+}
+
+/// Two codes of ue8m0 for the factor 1.
+constexpr u16 unscaled = 0x7f7f;
+
+/// Two numbers, each times the power of two that its code of ue8m0 stands for.
+u32 bfloats_of(u16 a, u16 scales, const Format& format, RealFlags flags) {
+    const auto one = [&](u32 code, u32 scale) -> u32 {
+        const f64 factor = scale == 0xff ? std::numeric_limits<f64>::quiet_NaN()
+                                         : std::ldexp(1.0, static_cast<int>(scale) - 127);
+        return narrow16(f64{widened(code, format)} * factor, bfloat_format, flags);
+    };
+    return one(a & 0xff, scales & 0xff) | one(a >> 8, scales >> 8) << 16;
+}
+
 u32 halves_of(u16 a, const Format& format, RealFlags flags) {
     f32 low = widened(a & 0xff, format);
     f32 high = widened(a >> 8, format);

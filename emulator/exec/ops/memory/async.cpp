@@ -26,7 +26,8 @@ void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noe
         pends = expects;
     }
     bits = u64{pends} | (u64{expects} << 20) |
-           ((static_cast<u64>(static_cast<i64>(outstanding)) & 0x7fffff) << 40) | (phase << 63);
+           ((static_cast<u64>(static_cast<i64>(outstanding)) & 0x3fffff) << 40) |
+           u64{has_second_layout()} << 62 | (phase << 63);
 }
 
 namespace {
@@ -82,7 +83,7 @@ const Op* mbarrier_init(WarpContext& c, const Op* op) {
     const bool fine = each_barrier(
         c, op, MbarrierUse::init, [&](u32 i) { return count[i]; },
         [&](u32 i, MemoryBarrier& barrier) {
-            barrier = MemoryBarrier::of(count[i]);
+            barrier = MemoryBarrier::of(count[i], op->flags.as<bool>());
             return true;
         });
     return fine ? op + 1 : leave();
@@ -95,6 +96,19 @@ const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
             return true;
         });
     return fine ? op + 1 : leave();
+}
+
+const Op* mbarrier_check_layout(WarpContext& c, const Op* op) {
+    u32 equal = 0;
+    const bool fine =
+        each_barrier(c, op, MbarrierUse::query, no_count, [&](u32 i, MemoryBarrier& barrier) {
+            equal |= u32{barrier.has_second_layout() == op->flags.as<bool>()} << i;
+            return true;
+        });
+    if (!fine) return leave();
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, equal, c.mask);
+    return op + 1;
 }
 
 const Op* mbarrier_arrive(WarpContext& c, const Op* op) {

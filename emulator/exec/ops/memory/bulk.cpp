@@ -6,6 +6,8 @@
 #include "emulator/isa/cluster.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lode::emulator::exec {
@@ -46,7 +48,8 @@ struct BulkCopy {
     u64 to = 0, from = 0;
     u32 bytes = 0;
     BulkFlags flags;
-    u16 byte_mask = 0xffff;  ///< The bytes of each 16 to write.
+    u16 byte_mask = 0xffff;   ///< The bytes of each 16 to write.
+    u32 first = 0, last = 0;  ///< Bytes to ignore at the start, and at the end.
     CopyEnd end = CopyEnd::bulk_group;
 };
 
@@ -73,6 +76,36 @@ bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy, Co
     return true;
 }
 
+/// Copies all but the ignored bytes, of which the destination's stay as they are.
+bool copy_inside(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy, CopyOrder& order) {
+    const u32 end = copy.bytes - std::min(copy.last, copy.bytes);
+    if (copy.bytes == 0 || copy.first >= end) return true;
+    u8* const target = bulk_range(c, op, lane, copy.to, copy.bytes, true, Access::write);
+    if (target == nullptr) return false;
+    const u32 whole = std::min((copy.first + 15) / 16 * 16, end);
+    const u32 rest = std::max(whole, end / 16 * 16);
+    const auto take_byte = [&](u32 at) {
+        const u8* const from =
+            lane_pointer(c, op, lane, copy.from + at, 1, Window::global, Access::read);
+        if (from != nullptr) copy_shared_bytes(target + at, from, 1);
+        return from != nullptr;
+    };
+    for (u32 k = copy.first; k < whole; ++k)
+        if (!take_byte(k)) return false;
+    if (whole < rest) {
+        const u8* const start =
+            bulk_range(c, op, lane, copy.from + whole, rest - whole, false, Access::read);
+        if (start == nullptr) return false;
+        copy_shared_bytes(target + whole, start, rest - whole);
+    }
+    for (u32 k = rest; k < end; ++k)
+        if (!take_byte(k)) return false;
+    const u32 size = end - copy.first;
+    order.add(op, lane, copy.from + copy.first, size, false, true, copy.end);
+    order.add_at(op, lane, target + copy.first, copy.to + copy.first, size, true, false, copy.end);
+    return true;
+}
+
 }  // namespace
 
 const Op* copy_bulk(WarpContext& c, const Op* op) {
@@ -81,8 +114,9 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
     const u64* from = source<u64>(c, op->r[2]);
     const u32* bytes = source<u32>(c, op->r[3]);
     const u64* barriers = op->r[4] != no_slot ? source<u64>(c, op->r[4]) : nullptr;
-    const u16* blocks = op->r[5] != no_slot ? source<u16>(c, op->r[5]) : nullptr;
-    const u16* masks = op->r[6] != no_slot ? source<u16>(c, op->r[6]) : nullptr;
+    const bool ignores = op->flags.as<BulkFlags>().ignores;
+    const u16* blocks = op->r[5] != no_slot && !ignores ? source<u16>(c, op->r[5]) : nullptr;
+    const u16* masks = op->r[6] != no_slot && !ignores ? source<u16>(c, op->r[6]) : nullptr;
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         if (bytes[i] % 16 != 0) {
@@ -107,7 +141,13 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
                 if (!fine) return leave();
             }
         } else {
-            if (!copy_range(c, op, i, copy, order)) return leave();
+            if (ignores) {
+                copy.first = source<u32>(c, op->r[5])[i];
+                copy.last = source<u32>(c, op->r[6])[i];
+            }
+            const bool fine =
+                ignores ? copy_inside(c, op, i, copy, order) : copy_range(c, op, i, copy, order);
+            if (!fine) return leave();
             if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes[i], order))
                 return leave();
         }

@@ -1,43 +1,12 @@
 // Instructions of PTX 9.1 to 9.5, and sm_107.
-#include "tests/unit/emulator/driver/emulator_library.hpp"
+#include "tests/unit/emulator/driver/newer_ptx.hpp"
 
 #include <array>
-#include <bit>
-#include <cmath>
-#include <numbers>
 #include <string>
 
 using namespace lode::emulator_test;
 
 namespace {
-
-std::string newer_ptx(std::string_view body, std::string_view version, std::string_view target) {
-    return ".version " + std::string(version) + "\n.target " + std::string(target) +
-           "\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
-           ".reg .u64 %rd<8>;\n.reg .u32 %r<8>;\n.reg .f32 %f<8>;\nld.param.u64 %rd1, [p];\n" +
-           std::string(body) + "\nret;\n}\n";
-}
-
-/// Runs a kernel of one warp on 128 words; the result of the call that fails otherwise.
-CUresult run_newer(const std::string& ptx, std::array<unsigned, 128>& words) {
-    const Current scope;
-    CUmodule module = nullptr;
-    if (const CUresult state = CU(cuModuleLoadData, 2000)(&module, ptx.c_str());
-        state != CUDA_SUCCESS)
-        return state;
-    CUfunction kernel = nullptr;
-    CUdeviceptr memory = 0;
-    REQUIRE(CU(cuMemAlloc, 3020)(&memory, sizeof(words)) == CUDA_SUCCESS);
-    REQUIRE(CU(cuMemcpyHtoD, 3020)(memory, words.data(), sizeof(words)) == CUDA_SUCCESS);
-    CUresult state = CU(cuModuleGetFunction, 2000)(&kernel, module, "k");
-    void* arguments[] = {&memory};
-    if (state == CUDA_SUCCESS)
-        state = CU(cuLaunchKernel, 4000)(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
-    if (state == CUDA_SUCCESS) state = CU(cuMemcpyDtoH, 3020)(words.data(), memory, sizeof(words));
-    CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
-    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
-    return state;
-}
 
 CUresult accepted_by(std::string_view instruction, std::string_view version,
                      std::string_view target) {
@@ -47,49 +16,99 @@ CUresult accepted_by(std::string_view instruction, std::string_view version,
 
 }  // namespace
 
-TEST_CASE("emulator PTX 9.5: sin and cos of cycles") {
-    const Machine machine("sm_107");
-    const float cycles[] = {0.0F,     -0.0F,   0.125F, 0.25F,   0.5F,   0.75F,      1.0F,
-                            -0.0625F, 1000.5F, 0.3F,   -12.34F, 1e-40F, 16777216.0F};
-    for (const float cycle : cycles) {
-        CAPTURE(cycle);
+TEST_CASE("emulator PTX 9.3: layouts and kinds of phases of mbarriers") {
+    const Machine machine("sm_90");
+    for (const unsigned layout : {0U, 1U}) {
         std::array<unsigned, 128> words{};
-        words[0] = std::bit_cast<unsigned>(cycle);
-        REQUIRE(run_newer(newer_ptx("ld.global.f32 %f1, [%rd1];\n"
-                                    "sin.approx.ftz.2pi.f32 %f2, %f1;\n"
-                                    "cos.approx.ftz.2pi.f32 %f3, %f1;\n"
-                                    "st.global.f32 [%rd1+4], %f2;\nst.global.f32 [%rd1+8], %f3;",
-                                    "9.5", "sm_107"),
-                          words) == CUDA_SUCCESS);
-        const double turn = std::remainder(static_cast<double>(cycle), 1.0);
-        const double angle = 2 * std::numbers::pi * turn;
-        const float sine = std::bit_cast<float>(words[1]);
-        CHECK(std::fabs(static_cast<double>(sine) - std::sin(angle)) < 1e-6);
-        CHECK(std::fabs(static_cast<double>(std::bit_cast<float>(words[2])) - std::cos(angle)) <
-              1e-6);
-        if (cycle == 0) CHECK(std::signbit(sine) == std::signbit(cycle));
+        const std::string bit = "selp.u32 %r2, 1, 0, ";
+        std::string body =
+            ".shared .align 8 .b64 bar;\nmov.u32 %r1, %tid.x;\n"
+            "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+            "mbarrier.init.layout::v" +
+            std::to_string(layout) +
+            ".shared::cta.b64 [bar], 2;\n"
+            "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 1048575;\n"
+            "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 1048575;\n";
+        unsigned at = 0;
+        const auto ask = [&](const std::string& instruction, const std::string& predicate) {
+            body += instruction + "\n" + bit + predicate + ";\nst.global.u32 [%rd1+" +
+                    std::to_string(4 * at++) + "], %r2;\n";
+        };
+        const std::string check = "mbarrier.check_layout.layout::v";
+        const std::string wait = "mbarrier.test_wait.phase_type::primary.shared::cta.b64 ";
+        const std::string parity =
+            "mbarrier.try_wait.parity.phase_type::conditional.shared::cta.b64";
+        ask(check + "0.shared::cta.b64 %p2, [bar];", "%p2");
+        ask(check + "1.shared::cta.b64 %p2, [bar];", "%p2");
+        body += "mbarrier.arrive.shared::cta.b64 %rd2, [bar];\n";
+        ask(wait + "%p2|%p3, [bar], %rd2;", "%p2");
+        body +=
+            "mbarrier.arrive.shared::cta.b64 %rd3, [bar];\nmov.b16 %h1, 7;\n"
+            "cvt.u8.u16 %y1, %h1;\nsetp.eq.u32 %p3, %r1, %r1;\n";
+        ask(wait + "%p2|%p3, %y1, [bar], %rd2;", "%p2");
+        ask("cvt.u32.u8 %r3, %y1;", "%p3");
+        ask("setp.ne.u32 %p4, %r3, 0;", "%p4");
+        ask(parity + " %p2, [bar], 0;", "%p2");
+        ask(parity + " %p2, [bar], 1;", "%p2");
+        ask(check + "1.shared::cta.b64 %p2, [bar];", "%p2");
+        body += "DONE:";
+        REQUIRE(run_newer(newer_ptx(body, "9.3", "sm_90"), words) == CUDA_SUCCESS);
+        const unsigned want[] = {1 - layout, layout, 0, 1, 0, 0, 1, 0, layout};
+        for (unsigned k = 0; k < at; ++k) {
+            CAPTURE(k);
+            CHECK(words[k] == want[k]);
+        }
     }
-    std::array<unsigned, 128> words{std::bit_cast<unsigned>(INFINITY)};
-    REQUIRE(run_newer(newer_ptx("ld.global.f32 %f1, [%rd1];\nsin.approx.ftz.2pi.f32 %f2, %f1;\n"
-                                "st.global.f32 [%rd1+4], %f2;",
-                                "9.5", "sm_75"),
-                      words) == CUDA_SUCCESS);
-    CHECK(std::isnan(std::bit_cast<float>(words[1])));
 }
 
-TEST_CASE("emulator PTX 9.3: products without carries") {
-    const Machine machine("sm_80");
-    std::array<unsigned, 128> words{};
-    REQUIRE(run_newer(newer_ptx("mov.u64 %rd2, 0x8000000000000003;\nmov.u64 %rd3, 5;\n"
-                                "mov.u64 %rd4, 1;\nclmad.lo.u64 %rd5, %rd2, %rd3, %rd4;\n"
-                                "clmad.hi.s64 %rd6, %rd2, %rd3, %rd4;\n"
-                                "st.global.u64 [%rd1], %rd5;\nst.global.u64 [%rd1+8], %rd6;",
-                                "9.3", "sm_80"),
-                      words) == CUDA_SUCCESS);
-    CHECK(words[0] == 0xe);  // 3 * 5 = 15 without carries, and 1.
-    CHECK(words[1] == 0x80000000);
-    CHECK(words[2] == 3);  // The top bit times 5 is 2, and 1.
-    CHECK(words[3] == 0);
+TEST_CASE("emulator PTX 9.2: a bulk copy ignores bytes outside an allocation") {
+    const Machine machine("sm_90");
+    const Current scope;
+    const auto copy = [](unsigned first, unsigned last) {
+        return newer_ptx(
+            ".shared .align 16 .b8 room[48];\n.shared .align 8 .b64 bar;\n"
+            "mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+            "st.shared.v4.u32 [room], {-1, -1, -1, -1};\n"
+            "st.shared.v4.u32 [room+32], {-1, -1, -1, -1};\n"
+            "mbarrier.init.shared.b64 [bar], 1;\n"
+            "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;\n"
+            "mov.u32 %r2, " +
+                std::to_string(first) +
+                ";\ncp.async.bulk.weak"
+                ".shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [room], "
+                "[%rd1], 48, %r2, " +
+                std::to_string(last) +
+                ", [bar];\n"
+                "WAIT:\nmbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n"
+                "@!%p2 bra WAIT;\nld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [room];\n"
+                "st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r6};\n"
+                "ld.shared.v2.u32 {%r3, %r4}, [room+32];\n"
+                "st.global.v2.u32 [%rd1+32], {%r3, %r4};\nDONE:",
+            "9.3", "sm_90");
+    };
+    const auto run = [&](unsigned first, unsigned last, std::array<unsigned, 10>& words) {
+        CUmodule module = nullptr;
+        CUfunction kernel = nullptr;
+        CUdeviceptr memory = 0;
+        REQUIRE(CU(cuModuleLoadData, 2000)(&module, copy(first, last).c_str()) == CUDA_SUCCESS);
+        REQUIRE(CU(cuModuleGetFunction, 2000)(&kernel, module, "k") == CUDA_SUCCESS);
+        REQUIRE(CU(cuMemAlloc, 3020)(&memory, sizeof(words)) == CUDA_SUCCESS);
+        REQUIRE(CU(cuMemcpyHtoD, 3020)(memory, words.data(), sizeof(words)) == CUDA_SUCCESS);
+        void* arguments[] = {&memory};
+        REQUIRE(CU(cuLaunchKernel, 4000)(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments,
+                                         nullptr) == CUDA_SUCCESS);
+        return CU(cuMemcpyDtoH, 3020)(words.data(), memory, sizeof(words));
+    };
+    std::array<unsigned, 10> words{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    REQUIRE(run(6, 11, words) == CUDA_SUCCESS);
+    CHECK(words[0] == 0xffffffff);
+    CHECK(words[1] == 0x0000ffff);
+    CHECK(words[2] == 3);
+    CHECK(words[3] == 4);
+    CHECK(words[8] == 9);
+    CHECK(words[9] == 0xffffff0a);
+    std::array<unsigned, 10> others{};
+    CHECK(run(0, 7, others) == CUDA_ERROR_ILLEGAL_ADDRESS);  // 40 bytes, of which it reads 41.
 }
 
 TEST_CASE("emulator PTX 9.4: ldmatrix widens signed numbers of 4 bits") {
@@ -131,6 +150,12 @@ TEST_CASE("emulator PTX 9.1 to 9.5: what only orders or hints, and what needs a 
     };
     constexpr Row rows[] = {
         {"fence.alias.sync_restrict::read.release.sys;", "9.4", "9.5", "sm_90"},
+        {"fence.proxy.alias.acquire.sys;", "9.3", "9.4", "sm_90"},
+        {"fence.proxy.generic::fabric.alias.release.sys;", "9.2", "9.3", "sm_100"},
+        {"fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster;", "9.3",
+         "9.4", "sm_90"},
+        {"ld.global.proxy::readonly.u32 %r1, [%rd1];", "9.3", "9.4", "sm_90"},
+        {"trace.mark 7;", "9.4", "9.5", "sm_107f"},
         {"cp.async.bulk.wait_group.sync_restrict::proxy::async 0;", "9.4", "9.5", "sm_90"},
         {"sin.approx.ftz.2pi.f32 %f1, 0f3F800000;", "9.4", "9.5", "sm_90"},
         {"mov.u32 %r1, %locality_domain_id;", "9.4", "9.5", "sm_100"},
@@ -146,7 +171,9 @@ TEST_CASE("emulator PTX 9.1 to 9.5: what only orders or hints, and what needs a 
               CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     }
     // The software device is for CUDA 13.5, but has only some of what is newer than PTX 9.0.
-    CHECK(accepted_by("fabric.submit;", "9.5", "sm_100") == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK(accepted_by("griddepcontrol.newest;", "9.5", "sm_100") ==
+          CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK(accepted_by("fabric.submit;", "9.5", "sm_100") == CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("emulator sm_107: its targets, and what runs on it") {
