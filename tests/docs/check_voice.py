@@ -45,7 +45,7 @@ BUDGETS = {
     "docs/reference.md": 400,
     "docs/software-device.md": 825,
     "docs/start.md": 725,
-    "docs/troubleshooting.md": 450,
+    "docs/troubleshooting.md": 490,
     "samples/README.md": 935,
     "scripts/python/description.md": 250,
 }
