@@ -6,6 +6,7 @@
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 #include "tests/unit/jit/remote/servers.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -173,6 +174,19 @@ TEST_CASE("checkpoint: a quiet process has no work on a device, and host functio
     require(runtime.quiesce());
     (void)require(made);
     CHECK(require(stream.ref().is_idle()));
+    runtime.resume();
+
+    std::atomic<bool> has_run = false;
+    const auto pending =
+        device.load_async(Source::text("extern \"C\" __global__ void k() {}", "k.cu"), "k");
+    pending.on_done([&](const auto& /*loaded*/) {
+        require(stream.ref().call_on_host([&] {
+            std::this_thread::sleep_for(100ms);
+            has_run = true;
+        }));
+    });
+    require(runtime.quiesce());
+    CHECK(has_run);
     auto load = std::async(std::launch::async, [&] {
         return device.load(Source::text("extern \"C\" __global__ void k() {}", "k.cu"), "k");
     });
