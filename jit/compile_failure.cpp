@@ -60,6 +60,22 @@ std::string_view tile_hint(const Compilation& job, std::string_view log) {
     return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
 }
 
+/// A hint for what the compiler says without its cure; else empty.
+std::string_view cure_hint(std::string_view log) {
+    constexpr std::pair<std::string_view, std::string_view> cures[] = {
+        {"Consider using -default-device",
+         " lode compiles device code alone: a kernel needs __global__, and host code belongs into "
+         "another file or into #ifndef __CUDACC_RTC__."},
+        {"uses too much shared data",
+         " Static shared memory is at most 48 KiB; dynamic, an extern __shared__ array, may be "
+         "more."}};
+    const auto is_said = [&](const auto& cure) {
+        return log.find(cure.first) != std::string_view::npos;
+    };
+    const auto found = std::ranges::find_if(cures, is_said);
+    return found == std::end(cures) ? "" : found->second;
+}
+
 /// A hint for a file that untrusted source may not read; else empty.
 std::string forbidden_file_hint(const Compilation& job) {
     const std::string& what = job.files.compiler.forbidden();
@@ -122,11 +138,11 @@ tl::unexpected<Error> fail_compile(const Compilation& job, nvrtcResult result, s
             if (const auto path = quoted_file_of_ptx(ptx_alone()); !path.empty())
                 return fail_for_quoted_path(job, path);
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}{}",
-                                   job.request.source.name(), job.request.arch.to_string(),
-                                   describe_errors(diagnostics), missing_toolkit_hint(job, log),
-                                   irregular_file_hint(job), forbidden_file_hint(job),
-                                   byte_order_mark_hint(job, diagnostics), tile_hint(job, log));
+        auto message = fmt::format(
+            "'{}' doesn't compile for {}: {}.{}{}{}{}{}{}", job.request.source.name(),
+            job.request.arch.to_string(), describe_errors(diagnostics),
+            missing_toolkit_hint(job, log), irregular_file_hint(job), forbidden_file_hint(job),
+            byte_order_mark_hint(job, diagnostics), tile_hint(job, log), cure_hint(log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }

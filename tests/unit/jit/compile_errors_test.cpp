@@ -165,6 +165,16 @@ TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing heade
                    "lode finds no toolkit headers for the NVRTC in '" + folder.string() + "'"));
 }
 
+TEST_CASE("compile errors: host code and too much static shared memory have a cure") {
+    const auto message = [](const char* text) {
+        return Compiler().compile(Source::text(text), sm(90)).error().message;
+    };
+    CHECK(message("int main() { return 0; }").ends_with("or into #ifndef __CUDACC_RTC__."));
+    CHECK(message("extern \"C\" __global__ void k(float* to) { __shared__ float s[20000]; "
+                  "s[threadIdx.x] = *to; __syncthreads(); *to = s[threadIdx.x ^ 1]; }")
+              .ends_with("dynamic, an extern __shared__ array, may be more."));
+}
+
 TEST_CASE("compile errors: a header's error is named with the header's name") {
     CompileOptions options;
     options.headers = {{"part/a.h", "__device__ int f() {\n  return nothing;\n}\n"}};
