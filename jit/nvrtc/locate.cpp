@@ -322,8 +322,7 @@ std::vector<path> libdevice_places(const path& library) {
     constexpr const char* file = "libdevice/libdevice.10.bc";
     const path parent = library.parent_path().parent_path();
     // In toolkits both are below nvvm, in wheels only libdevice is; Debian has a folder of its own.
-    return {parent / file, parent / "nvvm" / file,
-            parent.parent_path() / "nvidia-cuda-toolkit" / file};
+    return {parent / file, parent / "nvvm" / file, parent / "nvidia-cuda-toolkit" / file};
 }
 
 std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearchEnvironment& here) {
