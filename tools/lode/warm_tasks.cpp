@@ -71,7 +71,8 @@ private:
         }
         LODE_TRY_ASSIGN(const auto* devices, devices_here());
         for (const auto& device : *devices) {
-            LODE_TRY_ASSIGN(const Target target, device.here->target(request.suffix));
+            LODE_TRY_ASSIGN(const Target target,
+                            device.here->target(request.suffix, request.source->language()));
             add_for(target.arch, request.options);
         }
         return {};
