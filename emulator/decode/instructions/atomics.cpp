@@ -53,7 +53,7 @@ void atomic(Builder& b) {
     const bool shared = space == exec::MemorySpace::shared;
     const u32 vector = take_vector(opcode);
     const Word type_name = opcode.take_last();
-    opcode.ignore({"noftz"});
+    const bool keeps_subnormals = opcode.take("noftz");
     MemoryOrder order = take_order(opcode);
     if (!order.cta) order.gpu = true;
     const bool exchanges = what == exec::AtomicOp::exch || what == exec::AtomicOp::cas;
@@ -64,7 +64,8 @@ void atomic(Builder& b) {
     if (space == exec::MemorySpace::global) address.addressing.window = Window::global;
     exec::AtomicFlags flags{.operation = *what};
     // The atomic unit of global memory flushes denormals; that of shared memory doesn't.
-    flags.flush = *type == exec::AtomicType::f32 && *what == exec::AtomicOp::add && !shared;
+    flags.flush = *type == exec::AtomicType::f32 && *what == exec::AtomicOp::add && !shared &&
+                  !keeps_subnormals;
 
     const u32 bytes = exec::atomic_bytes(*type);
     const char letter = letter_of_bytes(bytes);

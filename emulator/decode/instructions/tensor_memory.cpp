@@ -167,7 +167,8 @@ void commit(Builder& b) {
     take_blocks(opcode);
     const ptx::Operand& barrier = b.operand(0);
     const bool shared = take_space(b, barrier) == exec::MemorySpace::shared;
-    if (opcode.take("multicast::cluster")) {
+    opcode.ignore({"sync_restrict::shared::read::mma::a"});
+    if (opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b")) {
         const Slot address = whole_addresses(b, barrier);
         const Slot blocks = b.source(b.operand(1), 'h');
         if (b.refused()) return;

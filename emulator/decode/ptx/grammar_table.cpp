@@ -74,6 +74,7 @@ constexpr Limit limits[] = {
     {"mark", 0, 4095},
     {"cg", 16, 16},
     {.name = "ca", .least = 4, .most = 16, .is_power = true},
+    {"exclusive", 32, std::numeric_limits<std::int64_t>::max(), 32},
     {.name = "columns", .least = 32, .most = 512, .is_power = true},
     {.name = "alignment", .most = 1u << 23, .is_power = true},
     {.name = "unit", .is_unit = true},

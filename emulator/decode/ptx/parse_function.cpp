@@ -219,6 +219,7 @@ void Parser::one_pragma(std::string_view text, Place place) {
     constexpr Pragma known[] = {{"used_bytes_mask", true, true, {0, 803}},
                                 {"frequency", true, true, {0, 900}},
                                 {"enable_smem_spilling", false, true, {75, 807}},
+                                {"mma_throughput", false, true, {0, 903}},
                                 {"abi_param_reg", true, false, {}}};
     const std::size_t end = text.find(' ');
     const auto found = std::ranges::find(known, text.substr(0, end), &Pragma::name);

@@ -221,3 +221,16 @@ TEST_CASE("emulator PTX 9.3: products without carries") {
     CHECK(words[2] == 3);  // The top bit times 5 is 2, and 1.
     CHECK(words[3] == 0);
 }
+
+TEST_CASE("emulator PTX 9.4: an atomic sum with .noftz keeps subnormal numbers") {
+    const Machine machine("sm_90");
+    std::array<unsigned, 128> words{1, 1};
+    REQUIRE(run_newer(newer_ptx("mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n"
+                                "@%p1 bra DONE;\nmov.f32 %f1, 0f00000003;\n"
+                                "atom.global.add.noftz.f32 %f2, [%rd1], %f1;\n"
+                                "atom.global.add.f32 %f3, [%rd1+4], %f1;\nDONE:",
+                                "9.4", "sm_90"),
+                      words) == CUDA_SUCCESS);
+    CHECK(words[0] == 4);
+    CHECK(words[1] == 0);
+}
