@@ -312,29 +312,27 @@ Status check_fit(const Argument& argument, const Parameter& parameter, const Pla
 }
 
 Result<Argument> fit(const Argument& argument, const Parameter& parameter, const Place& place) {
-    Argument fitted = argument;
-    if (std::holds_alternative<UntypedArgument>(argument.value)) {
-        if (parameter.types_numbers()) {
-            auto number = typed_number(argument.text, parameter);
-            if (number) {
-                fitted.value = *number;
-                return fitted;
-            }
-            return fail(Errc::signature_mismatch,
-                        fmt::format("Argument {} ('{}') {}; {} takes {} there.", place.index + 1,
-                                    argument.text, number.error(), place.kernel, parameter.text()));
-        }
-        fitted.value = number_as_spelled(argument.text);
-        // An address that is a small number is a mistake.
-        if (parameter.shape.kind == Kind::integer || parameter.is_pointer()) {
-            return fail(Errc::signature_mismatch,
-                        fmt::format("Argument {} ('{}') is a number, but {} takes {} there{}.",
-                                    place.index + 1, argument.text, place.kernel, parameter.text(),
-                                    parameter.spelling(argument.text)));
-        }
+    if (!std::holds_alternative<UntypedArgument>(argument.value)) {
+        LODE_TRY(check_fit(argument, parameter, place));
+        return argument;
     }
-    LODE_TRY(check_fit(fitted, parameter, place));
-    return fitted;
+    if (parameter.types_numbers()) {
+        const auto number = typed_number(argument.text, parameter);
+        if (number) return Argument{argument.text, *number};
+        return fail(Errc::signature_mismatch,
+                    fmt::format("Argument {} ('{}') {}; {} takes {} there.", place.index + 1,
+                                argument.text, number.error(), place.kernel, parameter.text()));
+    }
+    // An address that is a small number is a mistake.
+    if (parameter.shape.kind == Kind::integer || parameter.is_pointer()) {
+        return fail(Errc::signature_mismatch,
+                    fmt::format("Argument {} ('{}') is a number, but {} takes {} there{}.",
+                                place.index + 1, argument.text, place.kernel, parameter.text(),
+                                parameter.spelling(argument.text)));
+    }
+    Argument spelled{argument.text, number_as_spelled(argument.text)};
+    LODE_TRY(check_fit(spelled, parameter, place));
+    return spelled;
 }
 
 }  // namespace
