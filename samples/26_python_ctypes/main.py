@@ -31,7 +31,7 @@ class Shape(ctypes.Structure):
 
 
 if len(sys.argv) != 2:
-    sys.exit("usage: main.py liblode.so.0.2")
+    sys.exit("usage: main.py liblode.so.0.3")
 lode = ctypes.CDLL(sys.argv[1])
 lode.lode_buffer_address.restype = c_uint64
 

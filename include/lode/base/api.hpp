@@ -22,7 +22,7 @@
 #endif
 
 /// The version, major, minor and patch. CMakeLists.txt reads it here.
-#define LODE_VERSION_NUMBERS 0, 2, 0
+#define LODE_VERSION_NUMBERS 0, 3, 0
 
 /// How lode's own files spell the namespace lode where they open it: `namespace LODE_NAMESPACE {`.
 /// Its names are those of an inline namespace for the version, so that two versions in one process

@@ -1,4 +1,4 @@
-"""spack repo add packaging/spack && spack dev-build lode@0.2.0, in lode's repository."""
+"""spack repo add packaging/spack && spack dev-build lode@0.3.0, in lode's repository."""
 
 from spack.package import *
 
@@ -8,7 +8,7 @@ class Lode(CMakePackage):
 
     license("Apache-2.0")
 
-    version("0.2.0")
+    version("0.3.0")
 
     variant("shared", default=True, description="Build liblode.so in place of static libraries")
     variant("tools", default=True, description="Build the command, the worker and the software device")
