@@ -33,7 +33,7 @@ std::string messages_of(std::string_view log) {
 
 /// Machine code of the PTX of one module.
 Result<Image> assemble(const nvjitlink::Library& linker, const CompileRequest& request,
-                       const IrFlags& flags, std::string ptx, FileAccesses& accesses) {
+                       const IrFlags& flags, std::string_view ptx, FileAccesses& accesses) {
     LinkInput input;
     input.kind = LinkInput::Kind::ptx;
     input.name = request.source.name();

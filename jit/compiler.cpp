@@ -13,19 +13,19 @@
 namespace LODE_NAMESPACE {
 
 struct Compiler::State {
-    explicit State(const CompilerSearch& search)
-        : nvrtc(search),
-          ir(NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM"), search.log) {}
+    explicit State(CompilerSearch search)
+        : ir(NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM"), search.log),
+          nvrtc(std::move(search)) {}
 
     [[nodiscard]] const NvrtcSearchEnvironment& environment(Source::Language language) const {
         return language == Source::Language::nvvm_ir ? ir.environment() : nvrtc.environment();
     }
 
-    NvrtcProvider nvrtc;
     CompilerProvider<IrTools> ir;
+    NvrtcProvider nvrtc;
 };
 
-Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(search)) {}
+Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
 
 Result<CompilerInfo> Compiler::info(Source::Language language) const {
     LODE_TRY_ASSIGN(CompilerProperties properties, language == Source::Language::nvvm_ir

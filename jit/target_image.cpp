@@ -55,8 +55,8 @@ struct Eligible {
 
 class Choosing {
 public:
-    Choosing(ComputeCapability device, const ToolProperties& tools)
-        : device_(device), tools_(tools) {}
+    Choosing(ComputeCapability device, ToolProperties tools)
+        : device_(device), tools_(std::move(tools)) {}
 
     void offer(std::size_t index, const ImageProperties& image) {
         if (!image.has_cubin && !image.has_ptx) {

@@ -164,11 +164,9 @@ std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
 std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                     const WorkerOptions& workers, pch::Settings pch,
                                                     Log log) {
-    return make_nvrtc_backend(
-        search,
-        std::make_shared<BackendWorkers>(workers, NvrtcSearchEnvironment::of_process(search.nvrtc),
-                                         std::move(log)),
-        std::move(pch));
+    auto own = std::make_shared<BackendWorkers>(
+        workers, NvrtcSearchEnvironment::of_process(search.nvrtc), std::move(log));
+    return make_nvrtc_backend(std::move(search), std::move(own), std::move(pch));
 }
 
 }  // namespace LODE_NAMESPACE::cache

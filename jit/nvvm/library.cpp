@@ -60,7 +60,7 @@ std::string to_line(const LibraryAttempt& attempt) {
 
 }  // namespace
 
-std::string NvvmLibrary::load(SharedLibrary library) {
+std::string NvvmLibrary::load(const SharedLibrary& library) {
     SymbolBinder symbols(library);
     symbols.required(table_.error_text, "nvvmGetErrorString");
     symbols.required(table_.create, "nvvmCreateProgram");
@@ -101,7 +101,7 @@ Result<std::shared_ptr<const NvvmLibrary>> NvvmLibrary::open(const NvrtcSearchEn
         const std::shared_ptr<NvvmLibrary> opened(new NvvmLibrary);
         if (search.library) {
             if (is_new) LODE_TRY(refuse_after_exit());
-            const auto missing = opened->load(std::move(search.library));
+            const auto missing = opened->load(search.library);
             if (!missing.empty()) attempt.outcome = "not usable: it lacks " + missing;
         }
         attempts.push_back(to_line(attempt));

@@ -88,7 +88,7 @@ public:
 private:
     NvvmLibrary() = default;
     /// Returns the name of the first missing entry point, or empty.
-    [[nodiscard]] std::string load(SharedLibrary library);
+    [[nodiscard]] std::string load(const SharedLibrary& library);
 
     Table table_;
     std::filesystem::path path_;

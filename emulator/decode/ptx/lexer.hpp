@@ -65,18 +65,16 @@ public:
     /// to the current word. The current token must be a word; the next token is not read yet.
     void extend_word() noexcept {
         const char* const start = text.data();
+        const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
         while (at_ != end_) {
-            const bool has_next = at_ + 1 != end_;
-            const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-            if (*at_ == ':' && has_next && at_[1] == ':') {
+            const char next = at_ + 1 != end_ ? at_[1] : '\0';
+            if (*at_ == ':' && next == ':') {
                 at_ += 2;
-            } else if (*at_ == ':' && has_next && is_digit(at_[-1]) && is_digit(at_[1])) {
-                ++at_;  // sp::2:4
-            } else if (is_part(*at_) || (*at_ == '.' && has_next && is_part(at_[1]))) {
-                ++at_;
-            } else {
-                break;
+                continue;
             }
+            const bool is_ratio = *at_ == ':' && is_digit(at_[-1]) && is_digit(next);  // sp::2:4
+            if (!is_ratio && !is_part(*at_) && !(*at_ == '.' && is_part(next))) break;
+            ++at_;
         }
         text = {start, static_cast<std::size_t>(at_ - start)};
     }
