@@ -1,7 +1,7 @@
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/cache/link_key.hpp"
-#include "jit/files/file_state.hpp"
+#include "jit/cache/place_stamps.hpp"
 #include "jit/request/link_call.hpp"
 #include "jit/worker/once.hpp"
 #include "jit/worker/pool.hpp"
@@ -20,18 +20,13 @@ public:
 
     Digest fingerprint() override {
         Hasher hasher;
-        hasher.field("nvJitLink").field(library_.string());
-        const FileStamp stamp = stamp_of(library_).value_or(FileStamp{});
-        for (const auto part : {stamp.size, static_cast<std::uint64_t>(stamp.modified_ns),
-                                static_cast<std::uint64_t>(stamp.changed_ns)})
-            hasher.field(part);
+        hasher.field("nvJitLink");
+        add_stamp(hasher, library_);
         return hasher.finish();
     }
 
     bool covers(const std::filesystem::path& library) override {
-        const auto known = stamp_of(library_);
-        const auto opened = stamp_of(library);
-        return known && opened && same_file(*known, *opened);
+        return are_same_file(library_, library);
     }
 
     std::vector<std::filesystem::path> include_folders(

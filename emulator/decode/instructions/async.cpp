@@ -78,8 +78,7 @@ void copy_bulk(Builder& b) {
     opcode.ignore({"global", "shared::cta", "shared::cluster", "weak", "relaxed", "b128"});
     ignore_scope(opcode);
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
-    const bool to_many =
-        opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b");
+    const bool to_many = take_multicast(opcode);
     const bool masks = opcode.take("cp_mask");
     opcode.ignore({"bulk_group"});
     const Slot to = whole_addresses(b, b.operand(0));

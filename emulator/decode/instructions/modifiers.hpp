@@ -53,6 +53,11 @@ inline u32 take_vector(Opcode& opcode) noexcept {
     return opcode.take("v8") ? 8 : 1;
 }
 
+/// Takes .multicast::cluster, which has a second spelling with the width of the mask of blocks.
+inline bool take_multicast(Opcode& opcode) noexcept {
+    return opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b");
+}
+
 /// Scopes have no effect: every fence covers all threads.
 inline void ignore_scope(Opcode& opcode) noexcept {
     opcode.ignore({"cta", "cluster", "gpu", "sys"});

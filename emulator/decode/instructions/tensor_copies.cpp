@@ -72,8 +72,7 @@ void copy_tensor(Builder& b) {
     const bool loads = b.operand(0).address && b.operand(0).kind != OperandKind::list;
     if (loads) flags.what = TensorCopy::load;
     opcode.take_prefix("shared");
-    const bool to_many =
-        opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b");
+    const bool to_many = take_multicast(opcode);
     opcode.ignore({"cta_group::1"});
     flags.by_pair = opcode.take("cta_group::2");
     flags.axes = take_axes(opcode) & 7;

@@ -168,7 +168,7 @@ void commit(Builder& b) {
     const ptx::Operand& barrier = b.operand(0);
     const bool shared = take_space(b, barrier) == exec::MemorySpace::shared;
     opcode.ignore({"sync_restrict::shared::read::mma::a"});
-    if (opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b")) {
+    if (take_multicast(opcode)) {
         const Slot address = whole_addresses(b, barrier);
         const Slot blocks = b.source(b.operand(1), 'h');
         if (b.refused()) return;
