@@ -152,8 +152,8 @@ private:
         const auto& [m, n, k] = problem();
         const auto l2_fetch =
             tile != nullptr ? tile->l2_fetch(problem(), product_) : TensorL2Fetch::bytes_128;
-        const auto input = [&](const DeviceBuffer<Element>& matrix, bool mn_major,
-                               std::uint64_t rows, std::uint32_t box_rows) {
+        const auto input = [&, k = k](const DeviceBuffer<Element>& matrix, bool mn_major,
+                                      std::uint64_t rows, std::uint32_t box_rows) {
             return encode_tensor_map(
                 device_,
                 mn_major
