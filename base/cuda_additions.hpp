@@ -4,7 +4,9 @@
 
 #include <lode/base/api.hpp>
 
+#include <bit>
 #include <cstddef>
+#include <cstring>
 
 #include <cuda.h>
 
@@ -13,6 +15,9 @@ namespace LODE_NAMESPACE {
 /// CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE and CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE.
 inline constexpr auto launch_attribute_cluster_mode = static_cast<CUlaunchAttributeID>(17);
 inline constexpr auto launch_attribute_shared_memory_mode = static_cast<CUlaunchAttributeID>(18);
+
+/// CU_JIT_BINARY_LOADER_THREAD_COUNT.
+inline constexpr auto jit_binary_loader_threads = static_cast<CUjit_option>(35);
 
 }  // namespace LODE_NAMESPACE
 
@@ -26,6 +31,22 @@ typedef struct CU_DEV_SM_RESOURCE_GROUP_PARAMS_st {
     unsigned int reserved[12];
 } CU_DEV_SM_RESOURCE_GROUP_PARAMS;
 inline constexpr unsigned CU_DEV_SM_RESOURCE_GROUP_BACKFILL = 1;
+
+typedef enum {
+    CU_WORKQUEUE_SCOPE_DEVICE_CTX = 0,
+    CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED = 1
+} CUdevWorkqueueConfigScope;
+typedef struct CUdevWorkqueueConfigResource_st {
+    CUdevice device;
+    unsigned int wqConcurrencyLimit;
+    CUdevWorkqueueConfigScope sharingScope;
+} CUdevWorkqueueConfigResource;
+typedef struct CUdevWorkqueueResource_st {
+    unsigned char reserved[40];
+} CUdevWorkqueueResource;
+// The older enumeration has too few bits for a static_cast.
+inline const auto CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG = std::bit_cast<CUdevResourceType>(1000);
+inline const auto CU_DEV_RESOURCE_TYPE_WORKQUEUE = std::bit_cast<CUdevResourceType>(10000);
 
 extern "C" {
 CUresult CUDAAPI cuDevSmResourceSplit(CUdevResource* result, unsigned int nbGroups,
@@ -69,3 +90,25 @@ CUresult CUDAAPI cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams* n
 }
 // NOLINTEND(readability-identifier-naming)
 #endif
+
+namespace LODE_NAMESPACE {
+
+/// What a resource holds: a CUdevWorkqueueConfigResource or another of the structs that share its
+/// place. Older headers name only CUdevSmResource.
+template <class Contents>
+Contents contents_of(const CUdevResource& resource) noexcept {
+    static_assert(sizeof(Contents) <= sizeof(CUdevWorkqueueResource));
+    Contents contents;
+    std::memcpy(static_cast<void*>(&contents), &resource.sm, sizeof(contents));
+    return contents;
+}
+template <class Contents>
+CUdevResource resource_of(CUdevResourceType type, const Contents& contents) noexcept {
+    static_assert(sizeof(Contents) <= sizeof(CUdevWorkqueueResource));
+    CUdevResource resource{};
+    resource.type = type;
+    std::memcpy(static_cast<void*>(&resource.sm), &contents, sizeof(contents));
+    return resource;
+}
+
+}  // namespace LODE_NAMESPACE

@@ -96,3 +96,25 @@ TEST_CASE("sm partition: kernels stay on its multiprocessors") {
     for (const unsigned id : used[0])
         CHECK(used[1].count(id) == 0);
 }
+
+TEST_CASE("sm partition: a driver says whether it has work queues, which kernels can use") {
+    LODE_NEEDS_DEVICE(device, 0);
+    if (machine()->driver().version() < 12050) return;
+    const WorkQueues own{.concurrency = 2, .balanced = true};
+    const auto partition = SmPartition::create(device, 8, own);
+    if (machine()->driver().version() < 13010) {
+        REQUIRE_FALSE(partition);
+        CHECK(partition.error().code == Errc::driver_too_old);
+        CHECK(partition.error().message.find("13.1") != std::string::npos);
+        return;
+    }
+    const auto queues = require(require(partition).work_queues());
+    CHECK(queues.concurrency == 2);
+    CHECK(queues.balanced);
+    const auto kernel = require(device.load<void(unsigned*, int)>(occupancy_source, "which"));
+    const auto ids = require(device.upload(std::vector<unsigned>(8, ~0U)));
+    const auto stream = require(partition->create_stream());
+    require(kernel.launch(stream, LaunchShape{.grid = {8}, .block = {64}}, ids, 1));
+    require(stream.sync());
+    CHECK(require(ids.to_vector())[7] != ~0U);
+}

@@ -1,17 +1,23 @@
 // cuGreenCtx…, cuDevResource…: green contexts.
-#include "base/align_up.hpp"
+#include "emulator/driver/context/dev_resource.hpp"
 #include "emulator/driver/context/primary_context.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/stream/streams.hpp"
+#include "emulator/driver/version.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <optional>
-#include <set>
 
 namespace lode::emulator::driver {
+
+GreenContext::GreenContext(std::shared_ptr<const ResourceDescription> description) noexcept
+    : description_(std::move(description)) {
+    static std::atomic<std::uint64_t> last_queues{0};
+    queues_ = description_->queues.value_or(WorkQueues{.device = description_->device});
+    if (description_->makes_queues) queues_.id = ++last_queues;
+}
 
 void GreenContext::add(const std::shared_ptr<Stream>& stream) {
     const std::lock_guard lock(mutex_);
@@ -29,174 +35,6 @@ namespace {
 
 using GreenContexts = Handles<GreenContext, CUgreenCtx>;
 
-/// The emulator's part of a CUdevResource, in the driver's private bytes. The caller may have
-/// changed it, so it is checked whenever it is read.
-struct StoredRange {
-    std::uint64_t mark;
-    MultiprocessorRange range;
-};
-static_assert(sizeof(StoredRange) <= sizeof(CUdevResource::_internal_padding));
-constexpr std::uint64_t range_mark = 0x6c6f6465'534d7273;
-
-/// The smallest group of multiprocessors and the number that each is a multiple of.
-struct Granularity {
-    unsigned least;
-    unsigned unit;
-};
-
-/// Programming Guide, "Green Contexts": per compute capability; `alone` is without co-scheduling.
-Granularity granularity_of(const Profile& profile, bool alone) noexcept {
-    constexpr int ampere = 8;
-    constexpr int hopper = 9;
-    if (alone) return {2, 2};
-    if (profile.cc.cc_major() >= hopper) return {8, 8};
-    return profile.cc.cc_major() >= ampere ? Granularity{4, 2} : Granularity{2, 2};
-}
-
-void write_range(CUdevResource& resource, const Profile& profile,
-                 const MultiprocessorRange& range) {
-    resource = {};
-    if (range.count == 0) return;  // CU_DEV_RESOURCE_TYPE_INVALID
-    const Granularity granularity = granularity_of(profile, false);
-    resource.type = CU_DEV_RESOURCE_TYPE_SM;
-    resource.sm.smCount = range.count;
-    resource.sm.minSmPartitionSize = granularity.least;
-    resource.sm.smCoscheduledAlignment = granularity.unit;
-    const StoredRange stored{range_mark, range};
-    std::memcpy(&resource._internal_padding[0], &stored, sizeof(stored));
-}
-
-/// nullopt unless write_range() made the resource for a device of this machine.
-std::optional<MultiprocessorRange> read_range(const CUdevResource& resource) {
-    StoredRange stored{};
-    std::memcpy(&stored, &resource._internal_padding[0], sizeof(stored));
-    const Device* device = driver().device(stored.range.device);
-    if (stored.mark != range_mark || device == nullptr) return std::nullopt;
-    const auto all = static_cast<std::uint64_t>(device->profile.multiprocessors);
-    const MultiprocessorRange& range = stored.range;
-    if (range.count == 0 || std::uint64_t{range.first} + range.count > all) return std::nullopt;
-    return range;
-}
-
-CUresult write_whole(Device& device, CUdevResource* resource, CUdevResourceType type) {
-    if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    write_range(*resource, device.profile,
-                {0, device.ordinal, 0, static_cast<std::uint32_t>(device.profile.multiprocessors)});
-    return CUDA_SUCCESS;
-}
-
-/// The size of each group in a split.
-unsigned group_size(const Profile& profile, unsigned flags, unsigned wanted) {
-    constexpr unsigned largest_cluster = 16;
-    const Granularity granularity =
-        granularity_of(profile, (flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0);
-    unsigned least = std::max(wanted, granularity.least);
-    if ((flags & CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE) != 0)
-        least = std::max(least, largest_cluster);
-    return align_up(least, granularity.unit);
-}
-
-CUresult split_range(CUdevResource* result, unsigned* groups, const CUdevResource* input,
-                     CUdevResource* remaining, unsigned flags, unsigned least) {
-    constexpr unsigned known_flags = CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING |
-                                     CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
-    if (groups == nullptr || input == nullptr || (flags & ~known_flags) != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (input->type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    const auto whole = read_range(*input);
-    if (!whole || whole->split != 0 || least > whole->count) return CUDA_ERROR_INVALID_VALUE;
-    const Profile& profile = driver().device(whole->device)->profile;
-    const unsigned size = group_size(profile, flags, least);
-    const unsigned possible = whole->count / size;
-    if (possible == 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    const unsigned made = result == nullptr ? possible : std::min(*groups, possible);
-    if (made == 0) return CUDA_ERROR_INVALID_VALUE;
-
-    static std::atomic<std::uint64_t> last_split{0};
-    const std::uint64_t id = ++last_split;
-    for (unsigned i = 0; result != nullptr && i < made; ++i)
-        write_range(result[i], profile, {id, whole->device, whole->first + i * size, size});
-    if (remaining != nullptr) {
-        write_range(*remaining, profile,
-                    {id, whole->device, whole->first + made * size, whole->count - made * size});
-    }
-    *groups = made;
-    return CUDA_SUCCESS;
-}
-
-/// The groups that `params` ask for, one after the other; what they leave goes to `remainder`. A
-/// group of 0 multiprocessors takes all that are left.
-CUresult split_groups(CUdevResource* result, unsigned groups, const CUdevResource* input,
-                      CUdevResource* remainder, unsigned flags,
-                      CU_DEV_SM_RESOURCE_GROUP_PARAMS* params) {
-    constexpr unsigned most_coscheduled = 32;
-    if (groups == 0 || input == nullptr || flags != 0 || params == nullptr)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (input->type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    const auto whole = read_range(*input);
-    if (!whole) return CUDA_ERROR_INVALID_VALUE;
-    const Profile& profile = driver().device(whole->device)->profile;
-    const unsigned usual = granularity_of(profile, false).unit;
-    std::vector<unsigned> counts;
-    unsigned left = whole->count;
-    for (unsigned i = 0; i < groups; ++i) {
-        const auto& wish = params[i];
-        if ((wish.flags & ~unsigned{CU_DEV_SM_RESOURCE_GROUP_BACKFILL}) != 0)
-            return gate::refuse("groups of multiprocessors in locality domains");
-        const bool fills = wish.flags != 0;
-        const unsigned unit = wish.coscheduledSmCount == 0 ? usual : wish.coscheduledSmCount;
-        if (unit > std::max(usual, usual == 2 ? 2 : most_coscheduled) || unit % 2 != 0 ||
-            wish.smCount % 2 != 0 || wish.smCount > whole->count ||
-            (!fills && wish.smCount % unit != 0))
-            return CUDA_ERROR_INVALID_VALUE;
-        const unsigned most = fills ? left : left / unit * unit;
-        const unsigned count = wish.smCount == 0 ? most : wish.smCount;
-        if (count > most || (result != nullptr && (count == 0 || count < unit)))
-            return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-        counts.push_back(count);
-        left -= count;
-    }
-    static std::atomic<std::uint64_t> last_split{std::uint64_t{1} << 63};
-    const std::uint64_t id = ++last_split;
-    std::uint32_t first = whole->first;
-    for (unsigned i = 0; i < groups; ++i) {
-        params[i].smCount = counts[i];
-        if (result != nullptr)
-            write_range(result[i], profile, {id, whole->device, first, counts[i]});
-        first += counts[i];
-    }
-    if (remainder != nullptr) write_range(*remainder, profile, {id, whole->device, first, left});
-    return CUDA_SUCCESS;
-}
-
-CUresult write_green(const GreenContext& green, CUdevResource* resource, CUdevResourceType type) {
-    if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    const auto& description = green.description();
-    MultiprocessorRange range = description.ranges.front();
-    range.split = 0;  // It can be split again.
-    // Several ranges count as one here: which multiprocessors they are has no meaning.
-    range.count = 0;
-    for (const auto& part : description.ranges) {
-        range.first = std::min(range.first, part.first);
-        range.count += part.count;
-    }
-    write_range(*resource, driver().device(description.device)->profile, range);
-    return CUDA_SUCCESS;
-}
-
-/// Whether several ranges may form one description: parts of one split, each at most once.
-bool belong_together(const std::vector<MultiprocessorRange>& ranges) {
-    std::set<std::uint32_t> firsts;
-    for (const auto& range : ranges) {
-        if (range.device != ranges.front().device || range.split != ranges.front().split ||
-            !firsts.insert(range.first).second)
-            return false;
-    }
-    return ranges.size() == 1 || ranges.front().split != 0;
-}
-
 /// enter() with a green context.
 template <class Body>
 CUresult enter_green(const char* symbol, CUgreenCtx handle, Body&& body) noexcept {
@@ -211,15 +49,17 @@ CUresult enter_green(const char* symbol, CUgreenCtx handle, Body&& body) noexcep
 LODE_ENTRY cuDeviceGetDevResource(CUdevice dev, CUdevResource* resource, CUdevResourceType type) {
     return enter(__func__, [&]() -> CUresult {
         Device* device = driver().device(dev);
-        return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : write_whole(*device, resource, type);
+        return device == nullptr ? CUDA_ERROR_INVALID_DEVICE
+                                 : write_resource(*device, ResourceOwner::device, resource, type);
     });
 }
 
 LODE_ENTRY cuCtxGetDevResource(CUcontext hCtx, CUdevResource* resource, CUdevResourceType type) {
     return enter(__func__, [&]() -> CUresult {
         const auto context = driver().contexts.find(hCtx);
-        return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT
-                                  : write_whole(context->device(), resource, type);
+        return context == nullptr
+                   ? CUDA_ERROR_INVALID_CONTEXT
+                   : write_resource(context->device(), ResourceOwner::context, resource, type);
     });
 }
 
@@ -245,15 +85,9 @@ LODE_ENTRY cuDevResourceGenerateDesc(CUdevResourceDesc* phDesc, CUdevResource* r
         if (phDesc == nullptr || resources == nullptr || nbResources == 0)
             return CUDA_ERROR_INVALID_VALUE;
         auto description = std::make_shared<ResourceDescription>();
-        for (unsigned i = 0; i < nbResources; ++i) {
-            if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM)
-                return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-            const auto range = read_range(resources[i]);
-            if (!range) return CUDA_ERROR_INVALID_VALUE;
-            description->ranges.push_back(*range);
-        }
-        if (!belong_together(description->ranges)) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-        description->device = description->ranges.front().device;
+        if (const CUresult state = describe_resources({resources, nbResources}, *description);
+            state != CUDA_SUCCESS)
+            return state;
         *phDesc = driver().resource_descriptions.add(std::move(description));
         return CUDA_SUCCESS;
     });
@@ -265,7 +99,10 @@ LODE_ENTRY cuGreenCtxCreate(CUgreenCtx* phCtx, CUdevResourceDesc desc, CUdevice 
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         const auto description = driver().resource_descriptions.find(desc);
-        if (phCtx == nullptr || description == nullptr || flags != CU_GREEN_CTX_DEFAULT_STREAM)
+        constexpr int first_without_stream = 13030;  // CU_GREEN_CTX_NONE
+        const bool flags_fit = flags == CU_GREEN_CTX_DEFAULT_STREAM ||
+                               (flags == 0 && reported_version() >= first_without_stream);
+        if (phCtx == nullptr || description == nullptr || !flags_fit)
             return CUDA_ERROR_INVALID_VALUE;
         if (description->device != device->ordinal) return CUDA_ERROR_INVALID_DEVICE;
         auto green = std::make_shared<GreenContext>(description);
@@ -286,7 +123,7 @@ LODE_ENTRY cuGreenCtxDestroy(CUgreenCtx hCtx) {
 LODE_ENTRY cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource* resource,
                                     CUdevResourceType type) {
     return enter_green(__func__, hCtx, [&](const auto& green) -> CUresult {
-        return write_green(*green, resource, type);
+        return write_resource(*green, ResourceOwner::context, resource, type);
     });
 }
 
@@ -297,10 +134,12 @@ LODE_ENTRY_TWINS(cuStreamGetDevResource, _ptsz,
                              std::optional<CUresult> state;
                              driver().green_contexts.for_each([&](const GreenContext& green) {
                                  if (green.has(*use.stream))
-                                     state = write_green(green, resource, type);
+                                     state = write_resource(green, ResourceOwner::stream, resource,
+                                                            type);
                              });
                              return state ? *state
-                                          : write_whole(use.context->device(), resource, type);
+                                          : write_resource(use.context->device(),
+                                                           ResourceOwner::stream, resource, type);
                          });
                  })
 

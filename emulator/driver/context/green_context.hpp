@@ -1,7 +1,8 @@
-// Green contexts: parts of a device's multiprocessors. The emulator only keeps account of them; all
-// work runs on the same threads.
+// Green contexts: parts of a device's multiprocessors and work queues. The emulator only keeps
+// account of them; all work runs on the same threads.
 #pragma once
 
+#include "base/cuda_additions.hpp"
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream/stream.hpp"
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace lode::emulator::driver {
@@ -21,26 +23,38 @@ struct MultiprocessorRange {
     std::uint32_t count = 0;
 };
 
-/// What cuDevResourceGenerateDesc describes: ranges of one device.
+/// Work queues, as stored in a CUdevResource too.
+struct WorkQueues {
+    std::uint64_t id = 0;  ///< 0 for those that all contexts of a device share.
+    std::int32_t device = 0;
+    std::uint32_t concurrency = 8;  ///< The default of CUDA_DEVICE_MAX_CONNECTIONS.
+    std::uint32_t scope = CU_WORKQUEUE_SCOPE_DEVICE_CTX;
+    std::uint32_t unused = 0;
+};
+
+/// What cuDevResourceGenerateDesc describes: resources of one device.
 struct ResourceDescription : Handled {
     int device = 0;
     std::vector<MultiprocessorRange> ranges;
+    std::optional<WorkQueues> queues;
+    bool makes_queues = false;  ///< Whether the green context makes them; they exist otherwise.
 };
 
 /// A green context. It counts as a reference to the device's primary context, to which its streams
 /// belong.
 class GreenContext : public Handled {
 public:
-    explicit GreenContext(std::shared_ptr<const ResourceDescription> description) noexcept
-        : description_(std::move(description)) {}
+    explicit GreenContext(std::shared_ptr<const ResourceDescription> description) noexcept;
 
     [[nodiscard]] const ResourceDescription& description() const noexcept { return *description_; }
+    [[nodiscard]] const WorkQueues& queues() const noexcept { return queues_; }
 
     void add(const std::shared_ptr<Stream>& stream);
     [[nodiscard]] bool has(const Stream& stream) const;
 
 private:
     const std::shared_ptr<const ResourceDescription> description_;
+    WorkQueues queues_;
     mutable std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;
 };

@@ -1,5 +1,6 @@
 /// \file
-/// SmPartition: some of a device's multiprocessors, for streams that must not disturb each other.
+/// SmPartition: some of a device's multiprocessors and work queues, for streams that must not
+/// disturb each other.
 #pragma once
 
 #include <lode/base/api.hpp>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +23,21 @@ namespace detail {
 struct SmPartitionState;
 }
 
+class SmPartition;
+
+/// The work queues that carry a partition's work to the device (driver for CUDA 13.1). Two streams
+/// in one queue may wait for each other, even on disjoint multiprocessors.
+struct WorkQueues {
+    /// How many streams have work at once. More than the device's queues may share some; 0 for all
+    /// that the device has.
+    std::uint32_t concurrency = 0;
+    /// Whether to use queues that no other balanced partition uses, where there are enough
+    /// (CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED). Otherwise everything on the device shares all.
+    bool balanced = false;
+    /// The partition whose queues are used too, in place of queues with the settings above.
+    const SmPartition* of = nullptr;
+};
+
 /// How a device is split.
 struct SmSplitOptions {
     /// The most partitions to make.
@@ -28,6 +45,8 @@ struct SmSplitOptions {
     /// Allow smaller partitions whose multiprocessors may be far apart; large clusters don't run on
     /// them (CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING).
     bool ignore_coscheduling = false;
+    /// Work queues for each partition but the rest; unset for those that the device shares.
+    std::optional<WorkQueues> work_queues = std::nullopt;
 };
 
 struct SmSplit;
@@ -42,6 +61,8 @@ struct SmGroup {
     int coscheduled = 0;
     /// Whether SMs that can't be co-scheduled may fill the partition.
     bool fill = false;
+    /// Its work queues; unset for those that the device shares.
+    std::optional<WorkQueues> work_queues = std::nullopt;
 };
 
 /// A partition of a device's multiprocessors (SMs): a green context, which needs a driver for CUDA
@@ -60,8 +81,11 @@ public:
     /// One partition with at least `multiprocessors` SMs. The device rounds the number up: from
     /// compute capability 9.0 on to a multiple of 8. Partitions of several calls may share SMs;
     /// split() makes disjoint ones. Errors: invalid_argument for a number that the device doesn't
-    /// have; driver_too_old; not_supported; out_of_memory.
-    [[nodiscard]] static Result<SmPartition> create(const Device& device, int multiprocessors);
+    /// have, and for queues of an empty partition or of another device's; driver_too_old;
+    /// not_supported; out_of_memory.
+    [[nodiscard]] static Result<SmPartition> create(
+        const Device& device, int multiprocessors,
+        const std::optional<WorkQueues>& queues = std::nullopt);
 
     /// Disjoint partitions with at least `multiprocessors` SMs each, as many as fit, and the rest.
     /// Errors: those of create().
@@ -78,6 +102,12 @@ public:
     /// How many SMs it has; 0 if it is empty.
     [[nodiscard]] int multiprocessors() const noexcept;
 
+    /// The settings of the partition's work queues; `of` is null. Errors: invalid_argument for an
+    /// empty partition; driver_too_old; device_lost; the driver's own.
+    [[nodiscard]] Result<WorkQueues> work_queues() const;
+    /// The settings of a device's own: `concurrency` is the number that it keeps apart.
+    [[nodiscard]] static Result<WorkQueues> work_queues(const Device& device);
+
     /// A stream whose kernels run on this partition. `options.blocking` must be false: the driver
     /// allows no stream here that waits for the legacy default stream. Errors: invalid_argument;
     /// device_lost; the driver's own.
@@ -86,6 +116,10 @@ public:
     /// For lode's own components, not for hosts.
     explicit SmPartition(std::shared_ptr<detail::SmPartitionState> state) noexcept
         : state_(std::move(state)) {}
+    /// The same.
+    [[nodiscard]] const std::shared_ptr<detail::SmPartitionState>& state() const noexcept {
+        return state_;
+    }
 
 private:
     std::shared_ptr<detail::SmPartitionState> state_;

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 using namespace lode::emulator_test;
+using lode::contents_of, lode::resource_of;
 
 namespace {
 
@@ -81,7 +83,7 @@ TEST_CASE("emulator green context: streams of it work, and it refers to the prim
     const auto description = green_description(groups[0]);
     CUgreenCtx green = nullptr;
     const auto& create = CU(cuGreenCtxCreate, 12040);
-    CHECK(create(&green, description, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(create(&green, description, 0, 2) == CUDA_ERROR_INVALID_VALUE);
     CHECK(create(&green, description, 1, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_ERROR_INVALID_DEVICE);
     CHECK(create(&green, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_ERROR_INVALID_VALUE);
     REQUIRE(create(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
@@ -201,5 +203,115 @@ TEST_CASE("emulator green context: a stream has the multiprocessors of its conte
     CHECK(CU(cuStreamGetDevResource, 13010)(stream, &resource, CU_DEV_RESOURCE_TYPE_INVALID) ==
           CUDA_ERROR_INVALID_RESOURCE_TYPE);
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
+    CHECK(CU(cuGreenCtxDestroy, 12040)(green) == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator green context: work queues of their own, shared ones and existing ones") {
+    const Machine machine("sm_90,sm_90");
+    const Current scope;
+    const auto& of_device = CU(cuDeviceGetDevResource, 12040);
+    CUdevResource config{};
+    REQUIRE(of_device(0, &config, CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG) == CUDA_SUCCESS);
+    CHECK(config.type == CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG);
+    auto wish = contents_of<CUdevWorkqueueConfigResource>(config);
+    CHECK(wish.device == 0);
+    CHECK(wish.wqConcurrencyLimit == 8);
+    CHECK(wish.sharingScope == CU_WORKQUEUE_SCOPE_DEVICE_CTX);
+    wish.wqConcurrencyLimit = 3;
+    wish.sharingScope = CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED;
+    CUdevResource group{};
+    unsigned count = 1;
+    REQUIRE(green_split(whole_device(0), &group, &count, 24) == CUDA_SUCCESS);
+
+    const auto green_of = [](std::vector<CUdevResource> resources) {
+        CUdevResourceDesc description = nullptr;
+        REQUIRE(CU(cuDevResourceGenerateDesc, 12040)(&description, resources.data(),
+                                                     static_cast<unsigned>(resources.size())) ==
+                CUDA_SUCCESS);
+        CUgreenCtx green = nullptr;
+        REQUIRE(CU(cuGreenCtxCreate, 12040)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM) ==
+                CUDA_SUCCESS);
+        return green;
+    };
+    const auto resource = [](CUgreenCtx green, CUdevResourceType type) {
+        CUdevResource result{};
+        REQUIRE(CU(cuGreenCtxGetDevResource, 12040)(green, &result, type) == CUDA_SUCCESS);
+        return result;
+    };
+    const auto queues_of = [&](CUgreenCtx green) {
+        const auto queues =
+            contents_of<CUdevWorkqueueResource>(resource(green, CU_DEV_RESOURCE_TYPE_WORKQUEUE));
+        return std::vector<unsigned char>(std::begin(queues.reserved), std::end(queues.reserved));
+    };
+    const auto own = resource_of(CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG, wish);
+    CUgreenCtx first = green_of({group, own});
+    CUgreenCtx second = green_of({own});
+    CUgreenCtx third = green_of({group, resource(first, CU_DEV_RESOURCE_TYPE_WORKQUEUE)});
+    CUgreenCtx plain = green_of({group});
+    const auto set = contents_of<CUdevWorkqueueConfigResource>(
+        resource(third, CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG));
+    CHECK(set.wqConcurrencyLimit == 3);
+    CHECK(set.sharingScope == CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED);
+    CHECK(resource(first, CU_DEV_RESOURCE_TYPE_SM).sm.smCount == 24);
+    CHECK(resource(second, CU_DEV_RESOURCE_TYPE_SM).sm.smCount == 132);
+    CHECK(queues_of(first) == queues_of(third));
+    CHECK(queues_of(first) != queues_of(second));
+    CHECK(queues_of(first) != queues_of(plain));
+    CUdevResource of_context{};
+    REQUIRE(CU(cuCtxGetDevResource, 12040)(scope.native(), &of_context,
+                                           CU_DEV_RESOURCE_TYPE_WORKQUEUE) == CUDA_SUCCESS);
+    CHECK(queues_of(green_of({of_context})) == queues_of(plain));
+}
+
+TEST_CASE("emulator green context: wrong work queues, and who has none") {
+    const Machine machine("sm_90,sm_90");
+    const Current scope;
+    const auto generated = [](std::vector<CUdevResource> resources) {
+        CUdevResourceDesc description = nullptr;
+        return CU(cuDevResourceGenerateDesc, 12040)(&description, resources.data(),
+                                                    static_cast<unsigned>(resources.size()));
+    };
+    const auto config = [](CUdevice device, unsigned limit, unsigned shared) {
+        CUdevWorkqueueConfigResource wish{device, limit, CU_WORKQUEUE_SCOPE_DEVICE_CTX};
+        std::memcpy(&wish.sharingScope, &shared, sizeof(shared));
+        return resource_of(CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG, wish);
+    };
+    CHECK(generated({config(0, 100, 1)}) == CUDA_SUCCESS);
+    CHECK(generated({config(0, 0, 0)}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(generated({config(0, 8, 2)}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(generated({config(2, 8, 0)}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(generated({config(0, 8, 0), config(0, 8, 0)}) ==
+          CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    CHECK(generated({whole_device(0), config(1, 8, 0)}) ==
+          CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    CHECK(generated({resource_of(CU_DEV_RESOURCE_TYPE_WORKQUEUE, CUdevWorkqueueResource{})}) ==
+          CUDA_ERROR_INVALID_VALUE);
+
+    CUdevResource resource{};
+    CHECK(CU(cuDeviceGetDevResource, 12040)(0, &resource, CU_DEV_RESOURCE_TYPE_WORKQUEUE) ==
+          CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    CHECK(CU(cuStreamGetDevResource, 13010)(nullptr, &resource,
+                                            CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG) ==
+          CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    const auto set_version =
+        control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
+    set_version(13000);
+    CHECK(CU(cuDeviceGetDevResource, 12040)(0, &resource, CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG) ==
+          CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    CHECK(generated({config(0, 8, 0)}) == CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    set_version(0);
+}
+
+TEST_CASE("emulator green context: one without a default stream, from CUDA 13.3 on") {
+    const Machine machine("sm_90");
+    CUdevResource whole = whole_device(0);
+    const auto set_version =
+        control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
+    CUgreenCtx green = nullptr;
+    set_version(13020);
+    CHECK(CU(cuGreenCtxCreate, 12040)(&green, green_description(whole), 0, 0) ==
+          CUDA_ERROR_INVALID_VALUE);
+    set_version(0);
+    CHECK(CU(cuGreenCtxCreate, 12040)(&green, green_description(whole), 0, 0) == CUDA_SUCCESS);
     CHECK(CU(cuGreenCtxDestroy, 12040)(green) == CUDA_SUCCESS);
 }

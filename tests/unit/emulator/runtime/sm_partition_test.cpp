@@ -127,3 +127,70 @@ TEST_CASE("sm partition: groups of different sizes, and what they refuse") {
     CHECK(refused({{.multiprocessors = 128}, {.multiprocessors = 8}}).find("can't be split") !=
           std::string::npos);
 }
+
+TEST_CASE("sm partition: work queues of its own, of the device and of another partition") {
+    const Device device = open_device("sm_90");
+    CHECK(require(SmPartition::work_queues(device)).concurrency == 8);
+    const auto own =
+        require(SmPartition::create(device, 60, WorkQueues{.concurrency = 3, .balanced = true}));
+    CHECK(require(own.work_queues()).concurrency == 3);
+    CHECK(require(own.work_queues()).balanced);
+    const auto shared = require(SmPartition::create(device, 60, WorkQueues{.of = &own}));
+    CHECK(require(shared.work_queues()).concurrency == 3);
+    const auto plain = require(SmPartition::create(device, 60));
+    CHECK(require(plain.work_queues()).concurrency == 8);
+    CHECK_FALSE(require(plain.work_queues()).balanced);
+
+    const auto split = require(
+        SmPartition::split(device, 32, {.most = 2, .work_queues = WorkQueues{.balanced = true}}));
+    for (const auto& partition : split.partitions)
+        CHECK(require(partition.work_queues()).balanced);
+    CHECK_FALSE(require(split.rest.work_queues()).balanced);
+    const SmGroup groups[] = {{.multiprocessors = 16, .work_queues = WorkQueues{.concurrency = 2}},
+                              {.multiprocessors = 16}};
+    const auto grouped = require(SmPartition::split(device, groups));
+    CHECK(require(grouped.partitions[0].work_queues()).concurrency == 2);
+    CHECK(require(grouped.partitions[1].work_queues()).concurrency == 8);
+
+    const auto kernel = require(device.load<void(int*)>(count_source, "count_up"));
+    const auto values = require(device.upload(std::vector<int>(32, 1)));
+    const auto stream = require(shared.create_stream());
+    require(kernel.launch(stream, LaunchShape{.grid = {1}, .block = {32}}, values));
+    require(stream.sync());
+    CHECK(require(values.to_vector()) == std::vector<int>(32, 2));
+}
+
+TEST_CASE("sm partition: wrong work queues, and drivers without any") {
+    setenv("LODE_EMULATOR_DEVICES", "sm_90,sm_90", 1);
+    reset();
+    const auto open = [] {
+        return require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY}}));
+    };
+    const auto refused = [](const Device& device, const WorkQueues& queues, Errc code) {
+        const auto error = lode::test::require_error(SmPartition::create(device, 8, queues));
+        CHECK(error.code == code);
+        return error.message;
+    };
+    {
+        const auto runtime = open();
+        const auto device = require(runtime.device(0));
+        const SmPartition empty;
+        CHECK(refused(device, {.of = &empty}, Errc::invalid_argument) ==
+              "The partition in WorkQueues::of is empty: it was default-constructed, moved from or "
+              "released.");
+        const auto other = require(SmPartition::create(require(runtime.device(1)), 8));
+        CHECK(refused(device, {.of = &other}, Errc::invalid_argument)
+                  .starts_with("The partition in WorkQueues::of belongs to device 1"));
+        const auto own = require(SmPartition::create(device, 8));
+        CHECK(refused(device, {.concurrency = 2, .of = &own}, Errc::invalid_argument)
+                  .ends_with("leave concurrency and balanced unset."));
+        CHECK(lode::test::require_error(empty.work_queues()).code == Errc::invalid_argument);
+    }
+    control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version")(13000);
+    const auto device = require(open().device(0));
+    CHECK(refused(device, {.concurrency = 2}, Errc::driver_too_old)
+              .starts_with("A partition with its own work queues needs a driver for CUDA 13.1"));
+    CHECK(lode::test::require_error(SmPartition::work_queues(device)).code == Errc::driver_too_old);
+    const auto plain = require(SmPartition::create(device, 8));
+    CHECK(lode::test::require_error(plain.work_queues()).code == Errc::driver_too_old);
+}
