@@ -45,8 +45,8 @@ Status check_arguments(const lode_kernel& kernel, const void* const* arguments, 
             return fail(Errc::invalid_argument, fmt::format("arguments[{}] is NULL.", i));
         if (kernel.parameters && (*kernel.parameters)[i].size != sizes[i]) {
             return fail(Errc::invalid_argument,
-                        fmt::format("Argument {} has {} bytes, but that parameter of {} has {}.", i,
-                                    sizes[i], name, (*kernel.parameters)[i].size));
+                        fmt::format("Argument {} has {} bytes, but that parameter of {} has {}.",
+                                    i + 1, sizes[i], name, (*kernel.parameters)[i].size));
         }
     }
     return {};

@@ -1,6 +1,7 @@
 // JitOptions: options of the driver's compiler and linker.
 #pragma once
 
+#include "base/cuda_additions.hpp"
 #include "runtime/state/library_state.hpp"
 
 #include <lode/runtime/library.hpp>
@@ -45,6 +46,8 @@ public:
         if (options.override_directives) add(CU_JIT_OVERRIDE_DIRECTIVE_VALUES, 1U);
         if (options.split_compile != 1)
             add(CU_JIT_SPLIT_COMPILE, static_cast<unsigned>(options.split_compile));
+        if (options.loader_threads != 1)
+            add(jit_binary_loader_threads, static_cast<unsigned>(options.loader_threads));
     }
 
     CUjit_option* names() noexcept { return names_.data(); }

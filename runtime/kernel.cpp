@@ -312,9 +312,9 @@ Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) 
     if (const auto most = state_->attributes.max_dynamic_shared_bytes;
         dynamic_shared_bytes > most) {
         return fail(Errc::out_of_resources,
-                    fmt::format("Dynamic shared memory ({} bytes) exceeds what kernel '{}' can "
-                                "have on {} ({} bytes).",
-                                dynamic_shared_bytes, name(), state_->device->describe(), most));
+                    fmt::format("Dynamic shared memory ({} bytes) exceeds {}, the most that kernel "
+                                "'{}' can have on {}.",
+                                dynamic_shared_bytes, most, name(), state_->device->describe()));
     }
     LODE_TRY(detail::opt_in_to_shared(*state_, static_cast<std::uint32_t>(dynamic_shared_bytes)));
     int least_grid = 0;

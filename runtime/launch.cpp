@@ -49,6 +49,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
         return std::move(error).in(describe(launch.kernel, launch.shape));
     };
     LODE_TRY(check_limits(launch.kernel, launch.shape).map_error(in_launch));
+    if (has_shared_memory_mode(launch.shape)) return success();
     return opt_in_to_shared(launch.kernel, launch.shape.dynamic_shared_bytes).map_error(in_launch);
 }
 
@@ -253,7 +254,7 @@ bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<Parameter
         Errc::invalid_argument,
         fmt::format("Argument {} of kernel '{}' has {} bytes at offset {}, but the kernel's "
                     "parameter has {} bytes at offset {}.",
-                    expected - kernel.parameters.begin(), shortened(kernel.name), given->size,
+                    expected - kernel.parameters.begin() + 1, shortened(kernel.name), given->size,
                     given->offset, expected->size, expected->offset));
 }
 
@@ -289,14 +290,14 @@ Status PackedArguments::add_bytes(const void* value, std::size_t size, std::size
     if (!std::has_single_bit(align) || align > largest_align) {
         return fail(Errc::invalid_argument,
                     fmt::format("Alignment {} of argument {} isn't a power of two up to {}.", align,
-                                count(), largest_align));
+                                count() + 1, largest_align));
     }
     const std::size_t offset = align_up(bytes_.size(), align);
     if (size > max_bytes || offset > max_bytes - size) {
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} ends at byte {}, past the {} bytes that kernel "
                                 "parameters may occupy.",
-                                count(), offset + size, max_bytes));
+                                count() + 1, offset + size, max_bytes));
     }
     bytes_.resize(offset + size);
     if (size != 0) std::memcpy(bytes_.data() + offset, value, size);

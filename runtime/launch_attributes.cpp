@@ -1,11 +1,14 @@
 #include "runtime/launch_attributes.hpp"
 
+#include "base/cuda_additions.hpp"
 #include "runtime/state/empty.hpp"
 
 #include <lode/jit/target.hpp>
+#include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -113,6 +116,17 @@ CUlaunchMemSyncDomainMap native_domain_map(const MemorySyncDomainMap& map) noexc
     return {map.usual, map.remote};
 }
 
+namespace {
+
+/// Sets a value that is an enumerator of a newer cuda.h.
+template <class Mode>
+void set_mode(CUlaunchAttributeValue& value, Mode mode) noexcept {
+    const auto number = static_cast<unsigned>(mode);
+    std::memcpy(static_cast<void*>(&value), &number, sizeof(number));
+}
+
+}  // namespace
+
 void DriverAttributes::add_further(const LaunchAttributes& from) noexcept {
     if (from.preferred_cluster) {
         auto& cluster = add(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).preferredClusterDim;
@@ -153,6 +167,10 @@ void DriverAttributes::add_further(const LaunchAttributes& from) noexcept {
         add(CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING).nvlinkUtilCentricScheduling =
             *from.nvlink_centric ? 1 : 0;
     }
+    if (from.cluster_size_mode)
+        set_mode(add(launch_attribute_cluster_mode), *from.cluster_size_mode);
+    if (from.shared_memory_mode)
+        set_mode(add(launch_attribute_shared_memory_mode), *from.shared_memory_mode);
 }
 
 Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
@@ -169,7 +187,11 @@ Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
                     fmt::format("Grid {} isn't a multiple of the cluster {} in every extent.",
                                 shape.grid.to_string(), cluster.to_string()));
     }
-    const bool non_portable = shape.attributes != nullptr && shape.attributes->non_portable_cluster;
+    const auto mode =
+        shape.attributes == nullptr ? std::nullopt : shape.attributes->cluster_size_mode;
+    const bool non_portable =
+        mode ? *mode == ClusterSizeMode::non_portable
+             : shape.attributes != nullptr && shape.attributes->non_portable_cluster;
     if (cluster.volume() > largest_cluster_blocks) {
         return exceeds_limit("Blocks per cluster", cluster.volume(), device.describe(),
                              largest_cluster_blocks);
@@ -177,10 +199,12 @@ Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
     if (cluster.volume() > portable_cluster_blocks && !non_portable) {
         return exceeds_limit("Blocks per cluster", cluster.volume(), "clusters on every device",
                              portable_cluster_blocks,
-                             "beyond which LaunchAttributes::non_portable_cluster must be set");
+                             mode ? "beyond which ClusterSizeMode::portable doesn't go"
+                                  : "beyond which LaunchAttributes::non_portable_cluster must be "
+                                    "set");
     }
-    if (cluster.volume() > portable_cluster_blocks) return opt_in_to_large_clusters(kernel);
-    return success();
+    if (cluster.volume() <= portable_cluster_blocks || mode) return success();
+    return opt_in_to_large_clusters(kernel);
 }
 
 Status check_window(const DeviceState& device, const AccessPolicyWindow& window) {
@@ -209,6 +233,45 @@ Status check_domain_map(const DeviceState& device, const MemorySyncDomainMap& ma
                             map.usual, map.remote, domains, device.describe()));
 }
 
+namespace {
+
+/// The modes of clusters and of shared memory.
+Status check_modes(const KernelState& kernel, const LaunchShape& shape) {
+    const LaunchAttributes& attributes = *shape.attributes;
+    const DeviceState& device = *kernel.device;
+    if (attributes.cluster_size_mode)
+        LODE_TRY(device.driver->require_version(13020, "LaunchAttributes::cluster_size_mode"));
+    if (!attributes.shared_memory_mode) return success();
+    const bool oversized = *attributes.shared_memory_mode > SharedMemoryMode::non_portable;
+    LODE_TRY(device.driver->require_version(
+        oversized ? 13040 : 13020,
+        oversized ? "Oversized shared memory" : "LaunchAttributes::shared_memory_mode"));
+    return check_shared(kernel, shape);
+}
+
+}  // namespace
+
+std::size_t most_dynamic_shared(const KernelState& kernel, const LaunchShape& shape) {
+    if (!has_shared_memory_mode(shape)) return kernel.attributes.max_dynamic_shared_bytes;
+    const DeviceProperties& device = kernel.device->properties;
+    std::size_t most = device.shared_bytes_per_block_optin;
+    switch (*shape.attributes->shared_memory_mode) {
+        case SharedMemoryMode::portable:
+            most = device.shared_bytes_per_block;
+            break;
+        case SharedMemoryMode::non_portable:
+            break;
+        default: {
+            const auto oversized =
+                read_attribute(*kernel.device->driver, kernel.device->device,
+                               static_cast<CUdevice_attribute>(
+                                   DeviceAttribute::max_oversized_shared_memory_per_block));
+            if (oversized) most = std::max(most, static_cast<std::size_t>(*oversized));
+        }
+    }
+    return most - std::min(most, kernel.attributes.static_shared_bytes);
+}
+
 Status check_further_attributes(const KernelState& kernel, const LaunchShape& shape) {
     const LaunchAttributes& attributes = *shape.attributes;
     const DeviceState& device = *kernel.device;
@@ -228,7 +291,7 @@ Status check_further_attributes(const KernelState& kernel, const LaunchShape& sh
         LODE_TRY(check_domain_map(device, *attributes.memory_sync_domain_map));
     if (attributes.nvlink_centric)
         LODE_TRY(device.driver->require_version(13000, "NVLink-centric scheduling"));
-    return success();
+    return check_modes(kernel, shape);
 }
 
 Status opt_in_to_large_clusters(const KernelState& kernel) {

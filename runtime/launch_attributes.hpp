@@ -52,7 +52,7 @@ public:
     [[nodiscard]] unsigned count() const noexcept { return count_; }
 
 private:
-    static constexpr std::size_t most = 13;
+    static constexpr std::size_t most = 15;
 
     CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
         auto& attribute = attributes_[count_++];
@@ -86,6 +86,13 @@ private:
 /// Success if the device has clusters, the shape's cluster divides its grid and isn't too large.
 /// Opts in to a cluster that isn't portable.
 [[nodiscard]] Status check_cluster(const KernelState& kernel, const LaunchShape& shape);
+
+/// The most dynamic shared memory that the shape's attributes leave to the kernel, in bytes.
+[[nodiscard]] std::size_t most_dynamic_shared(const KernelState& kernel, const LaunchShape& shape);
+/// Whether the launch says how much shared memory it may take, so that the kernel needs no opt-in.
+[[nodiscard]] inline bool has_shared_memory_mode(const LaunchShape& shape) noexcept {
+    return shape.attributes != nullptr && shape.attributes->shared_memory_mode.has_value();
+}
 
 /// Success if device and driver accept the shape's further attributes, which must not be null.
 [[nodiscard]] Status check_further_attributes(const KernelState& kernel, const LaunchShape& shape);

@@ -64,18 +64,10 @@ Status check_threads(const KernelState& kernel, const Dim3& block) {
                          why);
 }
 
-Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
-    const auto fixed = kernel.attributes.static_shared_bytes;
-    if (dynamic_bytes <= kernel.attributes.max_dynamic_shared_bytes) return success();
-    const std::string why =
-        fixed == 0 ? "" : fmt::format("{} dynamic and {} static bytes", dynamic_bytes, fixed);
-    return exceeds_limit("Shared memory per block", dynamic_bytes + fixed,
-                         kernel.device->describe(),
-                         kernel.device->properties.shared_bytes_per_block_optin, why);
-}
-
 /// Whether a cooperative grid fits on the device at once.
 Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
+    // The driver's occupancy knows no launch attributes, so it can't answer for oversized memory.
+    if (shape.dynamic_shared_bytes > kernel.attributes.max_dynamic_shared_bytes) return success();
     const auto threads = static_cast<std::uint32_t>(shape.block.volume());
     LODE_TRY_ASSIGN(const int per_multiprocessor,
                     resident_blocks(kernel, threads, shape.dynamic_shared_bytes));
@@ -101,15 +93,29 @@ tl::unexpected<Error> exceeds_limit(const std::string& what, std::uint64_t value
                                     const std::string& whose, std::uint64_t limit,
                                     std::string_view why) {
     return fail(Errc::out_of_resources,
-                fmt::format("{} ({}) exceeds the limit of {} ({}){}{}.", what, value, whose, limit,
+                fmt::format("{} ({}) exceeds {}, the limit of {}{}{}.", what, value, limit, whose,
                             why.empty() ? "" : ", ", why));
+}
+
+Status check_shared(const KernelState& kernel, const LaunchShape& shape) {
+    const auto fixed = kernel.attributes.static_shared_bytes;
+    const std::uint32_t dynamic_bytes = shape.dynamic_shared_bytes;
+    const std::size_t most = most_dynamic_shared(kernel, shape);
+    if (dynamic_bytes <= most) return success();
+    const std::string why =
+        fixed == 0 ? "" : fmt::format("with {} dynamic and {} static bytes", dynamic_bytes, fixed);
+    const bool portable = has_shared_memory_mode(shape) &&
+                          *shape.attributes->shared_memory_mode == SharedMemoryMode::portable;
+    return exceeds_limit("Shared memory per block", dynamic_bytes + fixed,
+                         portable ? "SharedMemoryMode::portable" : kernel.device->describe(),
+                         most + fixed, why);
 }
 
 Status check_limits(const KernelState& kernel, const LaunchShape& shape) {
     LODE_TRY(check_extents("Block", shape.block, kernel.limits.block, *kernel.device));
     LODE_TRY(check_threads(kernel, shape.block));
     LODE_TRY(check_extents("Grid", shape.grid, kernel.limits.grid, *kernel.device));
-    return check_shared(kernel, shape.dynamic_shared_bytes);
+    return check_shared(kernel, shape);
 }
 
 Status check_features(const KernelState& kernel, const LaunchShape& shape) {
@@ -136,13 +142,13 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     for (std::size_t i = 0; i < owners.size(); ++i) {
         const auto& [kind, has_address, owner] = owners[i];
         if (kind != ArgumentKind::value && !has_address && owner == nullptr) {
-            return fail_empty(fmt::format("{} at argument {} of kernel '{}'", name_of(kind), i,
+            return fail_empty(fmt::format("{} at argument {} of kernel '{}'", name_of(kind), i + 1,
                                           shortened(kernel.name)));
         }
         if (!has_address || owner == nullptr || owner == &device) continue;
         if (owner->was_reset()) {
             return tl::unexpected<Error>(owner->lost_error().in(
-                fmt::format("checking argument {} of kernel '{}'", i, shortened(kernel.name))));
+                fmt::format("checking argument {} of kernel '{}'", i + 1, shortened(kernel.name))));
         }
         const bool is_memory = kind == ArgumentKind::memory;
         if (is_memory ? device.reaches(*owner) : device.is_same_device(*owner)) continue;
@@ -150,7 +156,7 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} of kernel '{}' is {} of {}{}, but the kernel is "
                                 "loaded on {}{}. {}",
-                                i, shortened(kernel.name),
+                                i + 1, shortened(kernel.name),
                                 is_memory ? "memory" : "a " + name_of(kind), owner->describe(),
                                 same_driver ? "" : " of the driver " + owner->driver->origin,
                                 device.describe(),

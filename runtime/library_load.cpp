@@ -71,13 +71,15 @@ std::string describe(const Image& image, Form form) {
 Status check_driver_has(const LoadOptions& options, const DriverState& driver) {
     constexpr int block_limits_since = 12040;
     constexpr int split_compile_since = 13000;
+    constexpr int loader_threads_since = 13010;
     const auto needs = [&](bool is_used, int since, std::string_view option) -> Status {
         if (!is_used) return {};
         return driver.require_version(since, fmt::format("LoadOptions::{}", option));
     };
     LODE_TRY(needs(options.max_threads_per_block > 0, block_limits_since, "max_threads_per_block"));
     LODE_TRY(needs(options.override_directives, block_limits_since, "override_directives"));
-    return needs(options.split_compile != 1, split_compile_since, "split_compile");
+    LODE_TRY(needs(options.split_compile != 1, split_compile_since, "split_compile"));
+    return needs(options.loader_threads != 1, loader_threads_since, "loader_threads");
 }
 
 Status check_options(const LoadOptions& options, const DriverState& driver) {
@@ -94,7 +96,8 @@ Status check_options(const LoadOptions& options, const DriverState& driver) {
         {"min_threads_per_block", options.min_threads_per_block, most_threads},
         {"max_threads_per_block", options.max_threads_per_block, most_threads},
         {"min_blocks_per_multiprocessor", options.min_blocks_per_multiprocessor, most_blocks},
-        {"split_compile", options.split_compile, std::numeric_limits<int>::max()}};
+        {"split_compile", options.split_compile, std::numeric_limits<int>::max()},
+        {"loader_threads", options.loader_threads, std::numeric_limits<int>::max()}};
     for (const Range& range : ranges) {
         if (range.value < 0 || range.value > range.most) {
             return fail(Errc::invalid_argument,

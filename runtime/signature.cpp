@@ -93,7 +93,7 @@ bool kinds_clash(Kind compiled, Kind cpp) {
            (cpp == Kind::floating_point && is_whole(compiled));
 }
 
-/// A sentence on the first difference; empty if there is none.
+/// A sentence on the first difference; empty if there is none. Messages count parameters from 1.
 std::string first_difference(const CompiledSide& compiled,
                              std::span<const ParameterShape> parameters) {
     const auto& slots = compiled.slots();
@@ -102,12 +102,12 @@ std::string first_difference(const CompiledSide& compiled,
         const auto& cpp = parameters[i];
         offset = align_up(offset, cpp.align);
         if (cpp.size != slots[i].size || kinds_clash(compiled.kind(i), cpp.kind)) {
-            return fmt::format("parameter {} is {} in the kernel and {} in C++", i,
+            return fmt::format("parameter {} is {} in the kernel and {} in C++", i + 1,
                                compiled.describe_one(i), describe(cpp.kind, cpp.size, false));
         }
         if (const auto pointee = compiled.pointee(i);
             pointee != cpp.pointee && pointee != PointeeShape() && cpp.pointee != PointeeShape()) {
-            return fmt::format("parameter {} points to {} in the kernel and to {} in C++", i,
+            return fmt::format("parameter {} points to {} in the kernel and to {} in C++", i + 1,
                                describe(pointee.kind, pointee.size, false),
                                describe(cpp.pointee.kind, cpp.pointee.size, false));
         }
@@ -115,7 +115,7 @@ std::string first_difference(const CompiledSide& compiled,
             return fmt::format(
                 "parameter {} starts at byte {} in the kernel and at byte {} in C++ "
                 "(its type is aligned differently)",
-                i, slots[i].offset, offset);
+                i + 1, slots[i].offset, offset);
         }
         offset += cpp.size;
     }

@@ -141,8 +141,8 @@ Result<PitchedAllocation> allocate_pitched(const Device& device, BoxExtent exten
     LODE_TRY_ASSIGN(const std::size_t largest, device_limit(*state, CU_DEVICE_ATTRIBUTE_MAX_PITCH));
     if (row_bytes > largest) {
         return fail(Errc::invalid_argument,
-                    fmt::format("Rows of {} bytes exceed the largest pitch of {} ({} bytes).",
-                                row_bytes, state->describe(), largest));
+                    fmt::format("Rows of {} bytes exceed {}, the largest pitch of {}.", row_bytes,
+                                largest, state->describe()));
     }
     const OutsideCapture outside(*state->driver);
     NativeDevicePointer address = 0;

@@ -40,7 +40,7 @@ struct KernelState : LaunchableKernel {
 [[nodiscard]] Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
                                           std::uint32_t dynamic_shared_bytes);
 
-/// "`what` (9) exceeds the limit of `whose` (8), `why`."
+/// "`what` (9) exceeds 8, the limit of `whose`, `why`."
 [[nodiscard]] tl::unexpected<Error> exceeds_limit(const std::string& what, std::uint64_t value,
                                                   const std::string& whose, std::uint64_t limit,
                                                   std::string_view why = {});
@@ -48,6 +48,9 @@ struct KernelState : LaunchableKernel {
 /// Success if a shape is within every limit of the device and the kernel; else the error names the
 /// exceeded limit, with value and limit. Ignores the shape's attributes.
 [[nodiscard]] Status check_limits(const KernelState& kernel, const LaunchShape& shape);
+
+/// Success if the shape's shared memory is within the limit of its attributes.
+[[nodiscard]] Status check_shared(const KernelState& kernel, const LaunchShape& shape);
 
 /// Success if the device supports what the shape's attributes ask for: cluster, programmatic
 /// launch, a cooperative grid that fits at once, and the further attributes; opts in to clusters

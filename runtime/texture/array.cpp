@@ -119,9 +119,9 @@ Status check_limit(DeviceState& state, std::string_view what, std::size_t value,
                     device_limit(state, static_cast<CUdevice_attribute>(attribute)));
     if (value <= limit) return {};
     return fail(Errc::invalid_argument,
-                fmt::format("The {} of the array ({}) exceeds the limit of {} for such an array "
-                            "({}).",
-                            what, value, state.describe(), limit));
+                fmt::format("The {} of the array ({}) exceeds {}, the limit of {} for such an "
+                            "array.",
+                            what, value, limit, state.describe()));
 }
 
 Result<CUDA_ARRAY3D_DESCRIPTOR> descriptor_of(DeviceState& state, const ElementFormat& format,

@@ -70,7 +70,7 @@ Result<TextureHandle> create_object(const std::shared_ptr<DeviceState>& state,
     constexpr unsigned most_anisotropy = 16;
     if (options.max_anisotropy > most_anisotropy) {
         return fail(Errc::invalid_argument,
-                    fmt::format("The anisotropy ({}) exceeds the limit ({}).",
+                    fmt::format("The anisotropy ({}) exceeds {}, the limit.",
                                 options.max_anisotropy, most_anisotropy));
     }
     LODE_TRY(state->driver->require(state->table().cuTexObjectCreate, "A texture"));
@@ -100,8 +100,8 @@ Status check_most(DeviceState& state, std::string_view what, std::size_t value,
     LODE_TRY_ASSIGN(const std::size_t limit, device_limit(state, attribute));
     if (value <= limit) return {};
     return fail(Errc::invalid_argument,
-                fmt::format("The {} of the texture ({}) exceeds the limit of {} ({}).", what, value,
-                            state.describe(), limit));
+                fmt::format("The {} of the texture ({}) exceeds {}, the limit of {}.", what, value,
+                            limit, state.describe()));
 }
 
 Status check_plane(DeviceState& state, const TextureMemory& memory) {

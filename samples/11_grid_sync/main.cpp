@@ -3,7 +3,7 @@
 //
 //     cmake -B build && cmake --build build && build/11_grid_sync
 //     … blocks on …: the sum is 2147478263136480
-//     one block more: Blocks of a cooperative grid (…) exceeds the limit of device 0 …
+//     one block more: Blocks of a cooperative grid (…) exceeds …, the limit of device 0 …
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 

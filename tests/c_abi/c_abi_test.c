@@ -272,7 +272,7 @@ static void test_wrong_arguments(void) {
     REFUSED(lode_kernel_launch(kernel, NULL, &shape, arguments, sizes, 2), LODE_INVALID_ARGUMENT,
             "2 arguments");
     REFUSED(lode_kernel_launch(kernel, NULL, &shape, arguments, wrong, 3), LODE_INVALID_ARGUMENT,
-            "Argument 1 has 8 bytes");
+            "Argument 2 has 8 bytes");
     REFUSED(lode_kernel_launch(kernel, NULL, &shape, arguments, sizes, 3), LODE_INVALID_ARGUMENT,
             "arguments[2] is NULL");
     REFUSED(lode_kernel_launch(kernel, NULL, NULL, arguments, sizes, 3), LODE_INVALID_ARGUMENT,

@@ -83,7 +83,7 @@ TEST_CASE("launch attributes: the driver accepts every hint") {
     const auto stream = require(device.create_stream());
     auto counts = require(device.alloc<unsigned>(elements));
     require(counts.zero());
-    std::vector<LaunchAttributes> hints(4);
+    std::vector<LaunchAttributes> hints(7);
     hints[0].shared_carveout_percent = 25;
     hints[1].memory_sync_domain = MemorySyncDomain::remote;
     hints[2].nvlink_centric = true;
@@ -93,6 +93,9 @@ TEST_CASE("launch attributes: the driver accepts every hint") {
                                .size_bytes = counts.size_bytes(),
                                .hit_ratio = 0.5F};
     }
+    hints[4].shared_memory_mode = SharedMemoryMode::portable;
+    hints[5].shared_memory_mode = SharedMemoryMode::allow_oversized;
+    hints[6].cluster_size_mode = ClusterSizeMode::non_portable;
     if (device.cc() >= ComputeCapability(9, 0)) {
         hints.emplace_back().cluster_scheduling = ClusterScheduling::spread;
         hints.emplace_back().memory_sync_domain_map = MemorySyncDomainMap{0, 0};

@@ -204,13 +204,13 @@ TEST_CASE("parameters: a wrong C++ signature is reported before a launch") {
     CHECK_CONTAINS(count.message, "the kernel has 4 parameters and C++ has 3");
     const auto size =
         require_error(Kernel<void(double, const float*, float*, int)>::from_untyped(untyped));
-    CHECK_CONTAINS(size.message, "parameter 0 is f32 in the kernel and f64 in C++");
+    CHECK_CONTAINS(size.message, "parameter 1 is f32 in the kernel and f64 in C++");
     const auto kind =
         require_error(Kernel<void(int, const float*, float*, int)>::from_untyped(untyped));
-    CHECK_CONTAINS(kind.message, "parameter 0 is f32 in the kernel and i32 in C++");
+    CHECK_CONTAINS(kind.message, "parameter 1 is f32 in the kernel and i32 in C++");
     const auto last =
         require_error(Kernel<void(float, const float*, float*, float)>::from_untyped(untyped));
-    CHECK_CONTAINS(last.message, "parameter 3 is i32 in the kernel and f32 in C++");
+    CHECK_CONTAINS(last.message, "parameter 4 is i32 in the kernel and f32 in C++");
 }
 
 TEST_CASE("parameters: a kernel without parameters can be launched in every way") {

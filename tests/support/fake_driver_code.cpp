@@ -1,4 +1,5 @@
 // The fake driver's code images, libraries, kernels and launches.
+#include "base/cuda_additions.hpp"
 #include "tests/support/fake_driver_state.hpp"
 
 #include <algorithm>
@@ -221,7 +222,12 @@ CUresult State::cuFuncLoad(CUfunction) {
 CUresult State::launch(FakeLaunch seen, FakeKernel& kernel, void** arguments, void** extra) {
     if (const CUresult bad = check_stream(seen.stream); bad != CUDA_SUCCESS) return bad;
     const auto allowed = kernel.attributes.at(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-    if (seen.shared_bytes > static_cast<unsigned>(allowed)) return CUDA_ERROR_INVALID_VALUE;
+    // A mode takes the place of what the kernel has opted in to; lode checks its limit.
+    const bool has_mode = std::ranges::any_of(seen.attributes, [](const CUlaunchAttribute& one) {
+        return one.id == launch_attribute_shared_memory_mode;
+    });
+    if (!has_mode && seen.shared_bytes > static_cast<unsigned>(allowed))
+        return CUDA_ERROR_INVALID_VALUE;
     const auto& parameters = kernel.signature.parameters;
     const std::byte* packed = nullptr;
     if (extra != nullptr) {

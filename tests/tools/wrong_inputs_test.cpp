@@ -208,16 +208,17 @@ constexpr WrongLine on_software_device[] = {
     {"run %k.cu saxpy --grid 1 --block 0", 2,
      "--block is '0' but must be X, X,Y or X,Y,Z with whole numbers from 1 to 4294967295."},
     {"run %k.cu saxpy --grid 4G -- 2 f32[4] f32[4] 4", 1,
-     "Grid extent x (4000000000) exceeds the limit of device 0 (lode emulator (CPU) sm_90, compute "
-     "capability 9.0) (2147483647)."},
+     "Grid extent x (4000000000) exceeds 2147483647, the limit of device 0 (lode emulator (CPU) "
+     "sm_90, compute capability 9.0)."},
     {"run %k.cu saxpy --grid 1 --block 2k -- 2 f32[4] f32[4] 4", 1,
-     "Block extent x (2000) exceeds the limit of device 0 (lode emulator (CPU) sm_90, compute "
-     "capability 9.0) (1024)."},
+     "Block extent x (2000) exceeds 1024, the limit of device 0 (lode emulator (CPU) sm_90, "
+     "compute "
+     "capability 9.0)."},
     {"run %k.cu saxpy --grid 1 --shared 48X", 2,
      "--shared is '48X'; it must be a number of bytes, such as 48KB or 1GiB."},
     {"run %k.cu saxpy --grid 1 --shared 300K -- 2 f32[4] f32[4] 4", 1,
-     "Shared memory per block (307200) exceeds the limit of device 0 (lode emulator (CPU) sm_90, "
-     "compute capability 9.0) (232448)."},
+     "Shared memory per block (307200) exceeds 232448, the limit of device 0 (lode emulator (CPU) "
+     "sm_90, compute capability 9.0)."},
     {"run %k.cu saxpy --grid 1 --device 3", 1,
      "Device 3 doesn't exist; the driver reports devices 0 to 0."},
     {"run %k.cu saxpy --grid 1 --repeat 1M", 2,

@@ -57,6 +57,17 @@ void JitLogs::write(std::string_view text, bool failed, float milliseconds) cons
             reinterpret_cast<void*>(std::uintptr_t{std::bit_cast<std::uint32_t>(milliseconds)});
 }
 
+namespace {
+
+/// The last option that the reported driver knows.
+CUjit_option last_option() noexcept {
+    constexpr int first_with_loader_threads = 13010;
+    return reported_version() >= first_with_loader_threads ? jit_binary_loader_threads
+                                                           : CU_JIT_SPLIT_COMPILE;
+}
+
+}  // namespace
+
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
                           JitLogs& logs) {
     if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
@@ -84,7 +95,7 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
                 break;
             default:
                 // The other options control a code generator, which the emulator doesn't have.
-                if (options[i] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
+                if (options[i] > last_option()) return CUDA_ERROR_INVALID_VALUE;
         }
     }
     return CUDA_SUCCESS;

@@ -58,11 +58,11 @@ Bounds bounds_of(const Launch& launch, u64 address) {
     return {lo, hi};
 }
 
-/// "parameter 2", counted from 0.
+/// "parameter 2", counted from 1.
 std::string parameter_text(const Launch& launch, u32 offset) {
     const auto& all = launch.kernel->info.parameters;
     const auto above = std::ranges::upper_bound(all, offset, {}, &Parameter::offset);
-    return fmt::format("parameter {}", std::distance(all.begin(), above) - 1);
+    return fmt::format("parameter {}", std::distance(all.begin(), above));
 }
 
 /// Whether an access to another allocation than that which its parameter points into is reported.
@@ -81,7 +81,7 @@ bool strays(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Acce
     const std::string parameter = parameter_text(*c.launch, offset);
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} {} the {}-byte allocation of {}\naddress: 0x{:x}, {} {}, {} into "
-                      "another allocation\nallocation: {}, which {}, counted from 0, points into\n"
+                      "another allocation\nallocation: {}, which {} points into\n"
                       "other: {}",
                       verb(access), bytes_text(bytes), past ? "past the end of" : "before",
                       home->bytes, parameter, address,

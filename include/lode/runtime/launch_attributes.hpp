@@ -37,6 +37,22 @@ struct AccessPolicyWindow {
     friend bool operator==(const AccessPolicyWindow&, const AccessPolicyWindow&) = default;
 };
 
+/// Which clusters a launch may have, whatever the kernel is set to
+/// (CUlaunchAttributePortableClusterMode).
+enum class ClusterSizeMode : std::uint8_t {
+    portable = 1,     ///< Up to 8 blocks, as on every device with clusters.
+    non_portable = 2  ///< Up to 16 blocks, if the device has them.
+};
+
+/// How much shared memory a launch may take, whatever the kernel is set to (CUsharedMemoryMode).
+enum class SharedMemoryMode : std::uint8_t {
+    portable = 1,         ///< Up to DeviceProperties::shared_bytes_per_block.
+    non_portable = 2,     ///< Up to DeviceProperties::shared_bytes_per_block_optin.
+    allow_oversized = 3,  ///< Up to DeviceAttribute::max_oversized_shared_memory_per_block, which
+                          ///< leaves 8 KiB of L1 cache (driver for CUDA 13.4).
+    prefer_oversized = 4  ///< The same, and L1 is made small where it needn't be.
+};
+
 /// Where the blocks of a cluster are put; a hint.
 enum class ClusterScheduling : std::uint8_t {
     device_default,  ///< The driver's choice.
@@ -93,6 +109,12 @@ struct LaunchAttributes {
     std::optional<MemorySyncDomainMap> memory_sync_domain_map = std::nullopt;
     /// Whether the driver schedules for the most NVLink traffic; a hint (driver for CUDA 13.0).
     std::optional<bool> nvlink_centric = std::nullopt;
+    /// Which clusters the launch may have, in place of `non_portable_cluster` (driver for CUDA
+    /// 13.2).
+    std::optional<ClusterSizeMode> cluster_size_mode = std::nullopt;
+    /// How much shared memory the launch may take (driver for CUDA 13.2). Unset is as much as
+    /// SharedMemoryMode::non_portable allows.
+    std::optional<SharedMemoryMode> shared_memory_mode = std::nullopt;
 };
 
 }  // namespace LODE_NAMESPACE

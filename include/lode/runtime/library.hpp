@@ -56,6 +56,9 @@ struct LoadOptions {
     /// Threads that compile the parts of a program; 0 means one per processor. Any value but 1
     /// needs a driver for CUDA 13.0.
     int split_compile = 1;
+    /// Threads that compile a program's kernels; 0 means one per processor. Any value but 1 needs a
+    /// driver for CUDA 13.1. The variable CUDA_BINARY_LOADER_THREAD_COUNT takes precedence.
+    int loader_threads = 1;
     bool prefer_ptx = false;  ///< Try the image's PTX before its cubin.
 
     /// Compares every member.

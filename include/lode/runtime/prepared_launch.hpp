@@ -79,9 +79,10 @@ public:
     /// the kernel are reported by a later sync, or here with LODE_SYNC_LAUNCHES=1.
     [[nodiscard]] Status launch() const { return detail::launch_prepared(*state_); }
 
-    /// Replaces argument `index`, counted from 0, for all later launches. It is converted as by
-    /// Kernel::launch(). Errors: invalid_argument for a buffer of another device, an empty buffer
-    /// and an empty prepared launch; the argument is then unchanged.
+    /// Replaces argument `index`, counted from 0 as a template's, for all later launches; messages
+    /// count from 1. It is converted as by Kernel::launch(). Errors: invalid_argument for a buffer
+    /// of another device, an empty buffer and an empty prepared launch; the argument is then
+    /// unchanged.
     template <std::size_t index, class Argument>
     [[nodiscard]] Status set(const Argument& argument) {
         static_assert(index < sizeof...(Parameters), "the kernel has fewer parameters");

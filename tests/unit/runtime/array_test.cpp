@@ -79,7 +79,7 @@ TEST_CASE("array: a launch with an empty texture or surface names it and its arg
     const auto stream = require(device.create_stream());
     const auto texture = require_error(kernel.launch(stream, {}, Texture(), Surface()));
     CHECK(texture.code == Errc::invalid_argument);
-    CHECK_CONTAINS(texture.message, "The texture at argument 0 of kernel 'k' is empty");
+    CHECK_CONTAINS(texture.message, "The texture at argument 1 of kernel 'k' is empty");
     const auto surface = require_error(kernel.launch(stream, {}, 1ULL, Surface()));
-    CHECK_CONTAINS(surface.message, "The surface at argument 1 of kernel 'k' is empty");
+    CHECK_CONTAINS(surface.message, "The surface at argument 2 of kernel 'k' is empty");
 }

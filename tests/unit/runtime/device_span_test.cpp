@@ -208,7 +208,7 @@ TEST_CASE("device span: a launch accepts spans for pointers and checks their dev
 
     auto there = require(machine.device(0).upload(std::vector<float>(4)));
     check_span_refused(kernel.launch(stream, cover(4), 2.0F, half, there.span(), 4),
-                       {"Argument 2 of kernel 'saxpy' is memory of device 0 ("});
+                       {"Argument 3 of kernel 'saxpy' is memory of device 0 ("});
     check_no_memory(kernel.launch(stream, cover(4), 2.0F, DeviceSpan<float>(), half, 4));
 }
 

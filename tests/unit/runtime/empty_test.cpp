@@ -78,7 +78,7 @@ void check_empty(Host& empty, Host& full) {
         check_refused(full.kernel.launch(empty.stream, shape, 1.0F, x, x, 4), "stream");
     }
     check_refused(full.kernel.launch(full.stream, cover(4), 1.0F, x, empty.buffer, 4),
-                  "buffer at argument 2 of kernel 'saxpy'");
+                  "buffer at argument 3 of kernel 'saxpy'");
     CHECK(empty.kernel.name().empty());
     CHECK(empty.kernel.attributes().registers == 0);
     CHECK(empty.untyped.symbol().empty());

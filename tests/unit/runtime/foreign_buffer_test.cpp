@@ -31,9 +31,9 @@ TEST_CASE("foreign buffer: a buffer of another device is refused, and both are n
     const auto there = require(first.upload(std::vector<float>(4)));
     const auto launches = machine.driver.calls("cuLaunchKernel");
     for (const auto& [status, argument] :
-         {std::pair{kernel.launch(stream, cover(4), 2.0F, there, here, 4), 1},
-          std::pair{kernel.launch(stream, cover(4), 2.0F, here, there, 4), 2},
-          std::pair{kernel.launch(stream, {.cooperative = true}, 2.0F, here, there, 4), 2}}) {
+         {std::pair{kernel.launch(stream, cover(4), 2.0F, there, here, 4), 2},
+          std::pair{kernel.launch(stream, cover(4), 2.0F, here, there, 4), 3},
+          std::pair{kernel.launch(stream, {.cooperative = true}, 2.0F, here, there, 4), 3}}) {
         const Error error = require_error(status);
         CHECK(error.code == Errc::invalid_argument);
         CHECK_CONTAINS(error.message, "Argument " + std::to_string(argument) +

@@ -39,9 +39,10 @@ TEST_CASE("kernel occupancy: the shared memory that leaves room for a number of 
     CHECK(require(available_dynamic_shared(bench.kernel, 4, 128)) == 50 * 1024);
     const auto error = require_error(available_dynamic_shared(bench.kernel, 5, 128));
     CHECK(error.code == Errc::out_of_resources);
-    CHECK_CONTAINS(error.message,
-                   "Blocks of 128 threads per multiprocessor (5) exceeds the limit of kernel 'k' "
-                   "on device 0");
+    CHECK_CONTAINS(
+        error.message,
+        "Blocks of 128 threads per multiprocessor (5) exceeds 4, the limit of kernel 'k' "
+        "on device 0");
     CHECK(require_error(available_dynamic_shared(bench.kernel, 0, 128)).code ==
           Errc::invalid_argument);
     CHECK_FALSE(available_dynamic_shared(bench.kernel, 1, 0));

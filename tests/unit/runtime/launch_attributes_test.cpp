@@ -1,6 +1,12 @@
+#include "base/cuda_additions.hpp"
 #include "tests/unit/runtime/support.hpp"
 
+#include <lode/runtime/device_attributes.hpp>
+
 #include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
 
 using namespace lode;
 using namespace lode::test;
@@ -71,7 +77,7 @@ TEST_CASE("launch attributes: hints reach the driver as they are") {
 }
 
 TEST_CASE("launch attributes: all of them together, and none") {
-    const AttributesBench bench;
+    const AttributesBench bench({}, 13040);
     const auto event = require(bench.machine.device().create_event({.timing = false}));
     const LaunchAttributes all{.non_portable_cluster = true,
                                .preferred_cluster = Dim3{4},
@@ -83,7 +89,9 @@ TEST_CASE("launch attributes: all of them together, and none") {
                                .shared_carveout_percent = 0,
                                .memory_sync_domain = MemorySyncDomain::usual,
                                .memory_sync_domain_map = MemorySyncDomainMap{},
-                               .nvlink_centric = false};
+                               .nvlink_centric = false,
+                               .cluster_size_mode = ClusterSizeMode::portable,
+                               .shared_memory_mode = SharedMemoryMode::prefer_oversized};
     require(bench.kernel.launch(bench.stream,
                                 {.grid = {32},
                                  .cooperative = false,
@@ -93,7 +101,7 @@ TEST_CASE("launch attributes: all of them together, and none") {
                                  .attributes = &all},
                                 std::span<void*>{}));
     const auto& seen = bench.machine.driver.launches().back().attributes;
-    CHECK(seen.size() == 12);
+    CHECK(seen.size() == 14);
     const auto find = [&](CUlaunchAttributeID id) {
         const auto found = std::ranges::find(seen, id, &CUlaunchAttribute::id);
         REQUIRE(found != seen.end());
@@ -113,9 +121,9 @@ TEST_CASE("launch attributes: values outside their ranges are named with the lim
     const AttributesBench bench;
     bench.refuses({.shared_carveout_percent = 101}, Errc::invalid_argument,
                   "The shared-memory carve-out of 101 percent isn't from 0 to 100.");
-    bench.refuses({.access_policy = AccessPolicyWindow{.size_bytes = (1 << 24) + 1}},
-                  Errc::out_of_resources,
-                  "The size of the access-policy window (16777217) exceeds the limit of device 0");
+    bench.refuses(
+        {.access_policy = AccessPolicyWindow{.size_bytes = (1 << 24) + 1}}, Errc::out_of_resources,
+        "The size of the access-policy window (16777217) exceeds 16777216, the limit of device 0");
     bench.refuses({.access_policy = AccessPolicyWindow{.hit_ratio = 1.5F}}, Errc::invalid_argument,
                   "The hit ratio 1.5 of the access-policy window isn't from 0 to 1.");
     bench.refuses({.access_policy = AccessPolicyWindow{.misses = CachePersistence::persisting}},
@@ -133,7 +141,9 @@ TEST_CASE("launch attributes: values outside their ranges are named with the lim
 TEST_CASE("launch attributes: clusters of more than 8 blocks need the opt-in, once per kernel") {
     const AttributesBench bench;
     bench.refuses({}, Errc::out_of_resources,
-                  "(8), beyond which LaunchAttributes::non_portable_cluster must be set", {16});
+                  "exceeds 8, the limit of clusters on every device, beyond which "
+                  "LaunchAttributes::non_portable_cluster must be set",
+                  {16});
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
     require(bench.launch({.non_portable_cluster = true}, {16}));
     require(bench.launch({.non_portable_cluster = true}, {16}));
@@ -141,7 +151,68 @@ TEST_CASE("launch attributes: clusters of more than 8 blocks need the opt-in, on
     CHECK(bench.machine.driver.attribute("k",
                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) == 1);
     bench.refuses({.non_portable_cluster = true}, Errc::out_of_resources,
-                  "Blocks per cluster (32) exceeds the limit of device 0", {32});
+                  "Blocks per cluster (32) exceeds 16, the limit of device 0", {32});
+}
+
+TEST_CASE("launch attributes: modes take the place of what the kernel is set to") {
+    const AttributesBench bench({}, 13040);
+    const auto mode_of = [](const CUlaunchAttribute& seen) {
+        unsigned mode = 0;
+        std::memcpy(&mode, &seen.value, sizeof(mode));
+        return mode;
+    };
+    auto seen = bench.passed({.cluster_size_mode = ClusterSizeMode::portable});
+    CHECK(seen.id == launch_attribute_cluster_mode);
+    CHECK(mode_of(seen) == 1);
+    seen = bench.passed({.shared_memory_mode = SharedMemoryMode::allow_oversized});
+    CHECK(seen.id == launch_attribute_shared_memory_mode);
+    CHECK(mode_of(seen) == 3);
+    require(bench.launch({.cluster_size_mode = ClusterSizeMode::non_portable}, {16}));
+    CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
+    bench.refuses({.non_portable_cluster = true, .cluster_size_mode = ClusterSizeMode::portable},
+                  Errc::out_of_resources, "beyond which ClusterSizeMode::portable doesn't go",
+                  {16});
+
+    const auto launch_with = [&](SharedMemoryMode mode, std::uint32_t bytes) {
+        const LaunchAttributes attributes{.shared_memory_mode = mode};
+        return bench.kernel.launch(
+            bench.stream, {.grid = {32}, .dynamic_shared_bytes = bytes, .attributes = &attributes},
+            std::span<void*>{});
+    };
+    const auto& device = bench.machine.device().properties();
+    const auto usual = static_cast<std::uint32_t>(device.shared_bytes_per_block);
+    const auto most = static_cast<std::uint32_t>(device.shared_bytes_per_block_optin);
+    require(launch_with(SharedMemoryMode::portable, usual));
+    CHECK_CONTAINS(require_error(launch_with(SharedMemoryMode::portable, usual + 1)).message,
+                   fmt::format("Shared memory per block ({}) exceeds {}, the limit of "
+                               "SharedMemoryMode::portable.",
+                               usual + 1, usual));
+    require(launch_with(SharedMemoryMode::non_portable, most));
+    CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
+    CHECK_CONTAINS(require_error(launch_with(SharedMemoryMode::non_portable, most + 1)).message,
+                   fmt::format("exceeds {}, the limit", most));
+    // A kernel that has opted in for another launch is still held to what is portable.
+    require(bench.kernel.launch(bench.stream, {.grid = {1}, .dynamic_shared_bytes = most},
+                                std::span<void*>{}));
+    CHECK(require_error(launch_with(SharedMemoryMode::portable, usual + 1)).code ==
+          Errc::out_of_resources);
+}
+
+TEST_CASE("launch attributes: oversized shared memory has the device's own limit") {
+    constexpr int oversized = 300'000;
+    const AttributesBench bench(
+        {.attributes = {{static_cast<CUdevice_attribute>(
+                             DeviceAttribute::max_oversized_shared_memory_per_block),
+                         oversized}}},
+        13040);
+    const LaunchAttributes attributes{.shared_memory_mode = SharedMemoryMode::allow_oversized};
+    LaunchShape shape{.grid = {32}, .dynamic_shared_bytes = oversized, .attributes = &attributes};
+    require(bench.kernel.launch(bench.stream, shape, std::span<void*>{}));
+    CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
+    shape.dynamic_shared_bytes += 1;
+    CHECK_CONTAINS(
+        require_error(bench.kernel.launch(bench.stream, shape, std::span<void*>{})).message,
+        "Shared memory per block (300001) exceeds 300000, the limit of device 0");
 }
 
 TEST_CASE("launch attributes: events must be present, without timing and of the same device") {
@@ -174,6 +245,12 @@ TEST_CASE("launch attributes: old drivers and devices are told what they lack") 
     old.refuses({.launch_completion_event = &event}, Errc::driver_too_old, "CUDA 12.3");
     old.refuses({.shared_carveout_percent = 50}, Errc::driver_too_old, "CUDA 12.5");
     old.refuses({.nvlink_centric = true}, Errc::driver_too_old, "CUDA 13.0");
+    old.refuses({.cluster_size_mode = ClusterSizeMode::portable}, Errc::driver_too_old,
+                "CUDA 13.2");
+    old.refuses({.shared_memory_mode = SharedMemoryMode::portable}, Errc::driver_too_old,
+                "CUDA 13.2");
+    old.refuses({.shared_memory_mode = SharedMemoryMode::allow_oversized}, Errc::driver_too_old,
+                "Oversized shared memory needs a driver for CUDA 13.4");
 
     FakeMachine machine({.devices = {{.name = "Old",
                                       .cc = {8, 6},

@@ -57,15 +57,15 @@ TEST_CASE("launch: an extent of zero is named") {
 TEST_CASE("launch: a block extent over the device's limit is named") {
     const Bench bench;
     bench.refuses({.block = {1, 2000, 1}}, Errc::out_of_resources,
-                  "Block extent y (2000) exceeds the limit of device 0 (Fake H1, compute "
-                  "capability 9.0) (1024)");
+                  "Block extent y (2000) exceeds 1024, the limit of device 0 (Fake H1, compute "
+                  "capability 9.0).");
     bench.refuses({.block = {1, 1, 65}}, Errc::out_of_resources, "Block extent z (65)");
 }
 
 TEST_CASE("launch: a grid extent over the device's limit is named") {
     const Bench bench;
     bench.refuses({.grid = {2147483648U, 1, 1}}, Errc::out_of_resources,
-                  "Grid extent x (2147483648) exceeds the limit of");
+                  "Grid extent x (2147483648) exceeds 2147483647, the limit of");
     bench.refuses({.grid = {1, 65536, 1}}, Errc::out_of_resources, "Grid extent y (65536)");
     bench.refuses({.grid = {1, 1, 65536}}, Errc::out_of_resources, "Grid extent z (65536)");
 }
@@ -74,18 +74,18 @@ TEST_CASE(
     "launch: threads per block are checked against the device, the registers and the bounds") {
     const Bench plain;
     plain.refuses({.block = {1024, 2, 1}}, Errc::out_of_resources,
-                  "Threads per block (2048) exceeds the limit of device 0 (Fake H1, compute "
-                  "capability 9.0) (1024).");
+                  "Threads per block (2048) exceeds 1024, the limit of device 0 (Fake H1, compute "
+                  "capability 9.0).");
     // A product that wraps around 32 bits is refused as well.
     plain.refuses({.block = {1024, 1024, 64}}, Errc::out_of_resources, "(67108864)");
 
     const Bench hungry(FakeKernelProperties{.registers = 255, .max_threads = 256});
     hungry.refuses({.block = {512}}, Errc::out_of_resources,
-                   "Threads per block (512) exceeds the limit of kernel 'k' (256), which its 255 "
+                   "Threads per block (512) exceeds 256, the limit of kernel 'k', which its 255 "
                    "registers per thread and the device's 65536 per block leave.");
     const Bench bounded(FakeKernelProperties{.registers = 32, .max_threads = 128});
     bounded.refuses({.block = {129}}, Errc::out_of_resources,
-                    "exceeds the limit of kernel 'k' (128), which its __launch_bounds__ set.");
+                    "exceeds 128, the limit of kernel 'k', which its __launch_bounds__ set.");
     CHECK(bounded.launch({.block = {128}}));
 }
 
@@ -103,9 +103,10 @@ TEST_CASE("launch: shared memory past 48 KB opts in automatically, once for each
     CHECK(bench.launch({.dynamic_shared_bytes = 232448}));
     CHECK(fake.calls("cuKernelSetAttribute") == 2);
     CHECK(fake.launches().back().shared_bytes == 232448);
-    bench.refuses({.dynamic_shared_bytes = 232449}, Errc::out_of_resources,
-                  "Shared memory per block (232449) exceeds the limit of device 0 (Fake H1, "
-                  "compute capability 9.0) (232448).");
+    bench.refuses(
+        {.dynamic_shared_bytes = 232449}, Errc::out_of_resources,
+        "Shared memory per block (232449) exceeds 232448, the limit of device 0 (Fake H1, "
+        "compute capability 9.0).");
 }
 
 TEST_CASE("launch: static shared memory counts") {
@@ -115,9 +116,10 @@ TEST_CASE("launch: static shared memory counts") {
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
     CHECK(bench.launch({.dynamic_shared_bytes = 9153}));
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 1);
-    bench.refuses({.dynamic_shared_bytes = 192449}, Errc::out_of_resources,
-                  "Shared memory per block (232449) exceeds the limit of device 0 (Fake H1, "
-                  "compute capability 9.0) (232448), 192449 dynamic and 40000 static bytes.");
+    bench.refuses(
+        {.dynamic_shared_bytes = 192449}, Errc::out_of_resources,
+        "Shared memory per block (232449) exceeds 232448, the limit of device 0 (Fake H1, "
+        "compute capability 9.0), with 192449 dynamic and 40000 static bytes.");
 }
 
 TEST_CASE("launch: a failed opt-in is reported and not remembered") {
@@ -137,8 +139,8 @@ TEST_CASE("launch: a cooperative grid must be resident at once") {
     CHECK(seen.attributes[0].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
     CHECK(seen.attributes[0].value.cooperative == 1);
     bench.refuses({.grid = {13}, .block = {64}, .cooperative = true}, Errc::out_of_resources,
-                  "Blocks of a cooperative grid (13) exceeds the limit of device 0 (Fake H1, "
-                  "compute capability 9.0) (12), 3 resident on each of 4 multiprocessors.");
+                  "Blocks of a cooperative grid (13) exceeds 12, the limit of device 0 (Fake H1, "
+                  "compute capability 9.0), 3 resident on each of 4 multiprocessors.");
     // The driver isn't asked the same question twice.
     CHECK(bench.machine.driver.calls("cuOccupancyMaxActiveBlocksPerMultiprocessor") == 1);
 
@@ -281,7 +283,7 @@ TEST_CASE("launch: untyped arguments are counted, packed ones measured") {
     const auto wrong = require_error(kernel.launch(stream, LaunchShape{}, narrow));
     CHECK(wrong.code == Errc::invalid_argument);
     CHECK(wrong.message ==
-          "Argument 1 of kernel 'k' has 4 bytes at offset 4, but the kernel's "
+          "Argument 2 of kernel 'k' has 4 bytes at offset 4, but the kernel's "
           "parameter has 8 bytes at offset 8.");
     CHECK(machine.driver.launches().empty());
 }

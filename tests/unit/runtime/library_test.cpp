@@ -1,3 +1,4 @@
+#include "base/cuda_additions.hpp"
 #include "tests/unit/runtime/support.hpp"
 
 using namespace lode;
@@ -26,7 +27,7 @@ TEST_CASE("library: loads an image's machine code, or its PTX if there is nothin
 }
 
 TEST_CASE("library: the PTX compiler's limits and modes are passed on, unless they are unset") {
-    FakeMachine machine;
+    FakeMachine machine({.version = 13010});
     const Device device = machine.device();
     const auto options_of = [&](const LoadOptions& options) {
         (void)require(device.load(ptx_image({"k()"}), options));
@@ -35,7 +36,7 @@ TEST_CASE("library: the PTX compiler's limits and modes are passed on, unless th
     constexpr CUjit_option all[] = {CU_JIT_CACHE_MODE,        CU_JIT_POSITION_INDEPENDENT_CODE,
                                     CU_JIT_THREADS_PER_BLOCK, CU_JIT_MAX_THREADS_PER_BLOCK,
                                     CU_JIT_MIN_CTA_PER_SM,    CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
-                                    CU_JIT_SPLIT_COMPILE};
+                                    CU_JIT_SPLIT_COMPILE,     jit_binary_loader_threads};
     const auto unset = options_of({});
     for (const CUjit_option option : all)
         CHECK(unset.count(option) == 0);
@@ -45,20 +46,25 @@ TEST_CASE("library: the PTX compiler's limits and modes are passed on, unless th
                                     .max_threads_per_block = 256,
                                     .min_blocks_per_multiprocessor = 4,
                                     .override_directives = true,
-                                    .split_compile = 0});
+                                    .split_compile = 0,
+                                    .loader_threads = 0});
     CHECK(blocks.at(CU_JIT_CACHE_MODE) == CU_JIT_CACHE_OPTION_CG);
     CHECK(blocks.at(CU_JIT_POSITION_INDEPENDENT_CODE) == 1);
     CHECK(blocks.at(CU_JIT_MAX_THREADS_PER_BLOCK) == 256);
     CHECK(blocks.at(CU_JIT_MIN_CTA_PER_SM) == 4);
     CHECK(blocks.at(CU_JIT_OVERRIDE_DIRECTIVE_VALUES) == 1);
     CHECK(blocks.at(CU_JIT_SPLIT_COMPILE) == 0);
+    CHECK(blocks.at(jit_binary_loader_threads) == 0);
     CHECK(blocks.count(CU_JIT_THREADS_PER_BLOCK) == 0);
 
-    const auto threads =
-        options_of({.caching = LoadCaching::l1, .min_threads_per_block = 512, .split_compile = 3});
+    const auto threads = options_of({.caching = LoadCaching::l1,
+                                     .min_threads_per_block = 512,
+                                     .split_compile = 3,
+                                     .loader_threads = 4});
     CHECK(threads.at(CU_JIT_CACHE_MODE) == CU_JIT_CACHE_OPTION_CA);
     CHECK(threads.at(CU_JIT_THREADS_PER_BLOCK) == 512);
     CHECK(threads.at(CU_JIT_SPLIT_COMPILE) == 3);
+    CHECK(threads.at(jit_binary_loader_threads) == 4);
 }
 
 TEST_CASE("library: an option that the driver lacks is refused with both versions") {
@@ -66,7 +72,7 @@ TEST_CASE("library: an option that the driver lacks is refused with both version
     const Device device = machine.device();
     for (const auto& options :
          {LoadOptions{.max_threads_per_block = 256}, LoadOptions{.override_directives = true},
-          LoadOptions{.split_compile = 4}}) {
+          LoadOptions{.split_compile = 4}, LoadOptions{.loader_threads = 0}}) {
         const auto error = require_error(device.load(ptx_image({"k()"}), options));
         CHECK(error.code == Errc::driver_too_old);
         CHECK_CONTAINS(error.message, "this one is for 12.3");
@@ -97,7 +103,7 @@ TEST_CASE("library: options out of range are refused before the driver is asked"
           LoadOptions{.min_blocks_per_multiprocessor = 2},
           LoadOptions{
               .max_registers = 64, .max_threads_per_block = 64, .min_blocks_per_multiprocessor = 2},
-          LoadOptions{.split_compile = -1}}) {
+          LoadOptions{.split_compile = -1}, LoadOptions{.loader_threads = -1}}) {
         CHECK(require_error(device.load(ptx_image({"k()"}), options)).code ==
               Errc::invalid_argument);
     }

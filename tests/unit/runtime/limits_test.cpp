@@ -36,8 +36,9 @@ TEST_CASE("limits: the persisting part of L2 is limited by the device") {
     CHECK(require(set_limit(device, Limit::persisting_l2, 1 << 20)) == 1 << 20);
     const auto error = require_error(set_limit(device, Limit::persisting_l2, (1 << 20) + 1));
     CHECK(error.code == Errc::out_of_resources);
-    CHECK_CONTAINS(error.message,
-                   "The persisting part of the L2 cache (1048577) exceeds the limit of device 0");
+    CHECK_CONTAINS(
+        error.message,
+        "The persisting part of the L2 cache (1048577) exceeds 1048576, the limit of device 0");
     require(reset_persisting_l2(device));
     CHECK(machine.driver.calls("cuCtxResetPersistingL2Cache") == 1);
 }

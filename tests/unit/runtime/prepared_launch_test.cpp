@@ -114,8 +114,8 @@ TEST_CASE("prepared launch: everything is checked when it is prepared") {
 
     auto prepared = bench.prepare({.dynamic_shared_bytes = 100000});
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 1);
-    CHECK_CONTAINS(require_error(prepared.set<1>(foreign)).message, "Argument 1 of kernel 'saxpy'");
-    CHECK_CONTAINS(require_error(prepared.set<1>(DeviceBuffer<float>())).message, "argument 1");
+    CHECK_CONTAINS(require_error(prepared.set<1>(foreign)).message, "Argument 2 of kernel 'saxpy'");
+    CHECK_CONTAINS(require_error(prepared.set<1>(DeviceBuffer<float>())).message, "argument 2");
     require(prepared.launch());
     CHECK(bench.machine.driver.launches().back().argument<const float*>(1) == bench.x.data());
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 1);

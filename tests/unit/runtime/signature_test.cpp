@@ -50,20 +50,20 @@ TEST_CASE("signature: a wrong count names both counts") {
 TEST_CASE("signature: a wrong size names the parameter and both types") {
     FakeMachine machine;
     const auto error = mismatch<void(float, const float*, float*, long)>(machine, saxpy_entry);
-    CHECK_CONTAINS(error.message, "parameter 3 is i32 in the kernel and i64 in C++");
+    CHECK_CONTAINS(error.message, "parameter 4 is i32 in the kernel and i64 in C++");
     const auto second = mismatch<void(double, const float*, float*, int)>(machine, saxpy_entry);
-    CHECK_CONTAINS(second.message, "parameter 0 is f32 in the kernel and f64 in C++");
+    CHECK_CONTAINS(second.message, "parameter 1 is f32 in the kernel and f64 in C++");
 }
 
 TEST_CASE("signature: PTX distinguishes floating point and integers of the same size") {
     FakeMachine machine;
     const auto error = mismatch<void(int, const float*, float*, int)>(machine, saxpy_entry);
     CHECK(error.code == Errc::signature_mismatch);
-    CHECK_CONTAINS(error.message, "parameter 0 is f32 in the kernel and i32 in C++");
+    CHECK_CONTAINS(error.message, "parameter 1 is f32 in the kernel and i32 in C++");
     const auto reverse = mismatch<void(float, const float*, float*, float)>(machine, saxpy_entry);
-    CHECK_CONTAINS(reverse.message, "parameter 3 is i32 in the kernel and f32 in C++");
+    CHECK_CONTAINS(reverse.message, "parameter 4 is i32 in the kernel and f32 in C++");
     const auto pointer = mismatch<void(double)>(machine, "k(.param .u64 .ptr .global .align 4 p)");
-    CHECK_CONTAINS(pointer.message, "parameter 0 is pointer in the kernel and f64 in C++");
+    CHECK_CONTAINS(pointer.message, "parameter 1 is pointer in the kernel and f64 in C++");
 
     // Without PTX only the sizes are known.
     const auto library = require(machine.device().load(cubin_image({saxpy_entry}, false)));
@@ -76,11 +76,11 @@ TEST_CASE("signature: a C++ name tells which numbers a pointer points to") {
     constexpr std::string_view entry = "_Z1kPKfPmi(.param .u64 x, .param .u64 y, .param .u32 n)";
     const auto error = mismatch<void(const double*, std::uint64_t*, int)>(machine, entry);
     CHECK(error.code == Errc::signature_mismatch);
-    CHECK_CONTAINS(error.message, "parameter 0 points to f32 in the kernel and to f64 in C++.");
+    CHECK_CONTAINS(error.message, "parameter 1 points to f32 in the kernel and to f64 in C++.");
     const auto whole = mismatch<void(const int*, std::uint64_t*, int)>(machine, entry);
-    CHECK_CONTAINS(whole.message, "parameter 0 points to f32 in the kernel and to i32 in C++.");
+    CHECK_CONTAINS(whole.message, "parameter 1 points to f32 in the kernel and to i32 in C++.");
     const auto narrow = mismatch<void(float*, std::uint32_t*, int)>(machine, entry);
-    CHECK_CONTAINS(narrow.message, "parameter 1 points to i64 in the kernel and to i32 in C++.");
+    CHECK_CONTAINS(narrow.message, "parameter 2 points to i64 in the kernel and to i32 in C++.");
 
     // Signs, bytes, structs and untyped pointers aren't compared.
     struct Pair {
@@ -106,10 +106,10 @@ TEST_CASE("signature: aggregates are compared by size and alignment") {
     const auto library = require(machine.device().load(cubin_image({pair})));
     CHECK(library.kernel<void(int, Pair)>("k"));
     CHECK_CONTAINS(mismatch<void(int, Four)>(machine, pair).message,
-                   "parameter 1 is 8 bytes in the kernel and 16 bytes in C++");
+                   "parameter 2 is 8 bytes in the kernel and 16 bytes in C++");
     const std::string_view four = "k(.param .u32 n, .param .align 4 .b8 p[16])";
     CHECK_CONTAINS(mismatch<void(int, Four)>(machine, four).message,
-                   "parameter 1 starts at byte 4 in the kernel and at byte 16 in C++");
+                   "parameter 2 starts at byte 4 in the kernel and at byte 16 in C++");
 }
 
 TEST_CASE("signature: offsets count from the first parameter, wherever the driver puts it") {
@@ -122,7 +122,7 @@ TEST_CASE("signature: offsets count from the first parameter, wherever the drive
     CHECK(library.kernel<void(Map, int)>("k"));
     CHECK(require(machine.kernel(entry).parameters()) ==
           std::vector<ParameterSlot>{{0, 128}, {128, 4}});
-    CHECK_CONTAINS(mismatch<void(Map, double)>(machine, entry).message, "parameter 1 is i32");
+    CHECK_CONTAINS(mismatch<void(Map, double)>(machine, entry).message, "parameter 2 is i32");
 }
 
 TEST_CASE("signature: with unknown parameters only a typed kernel is refused") {

@@ -112,9 +112,19 @@ TEST_CASE("emulator library: the JIT's error log says what is wrong") {
                                        nullptr, 0) == CUDA_ERROR_INVALID_PTX);
     CHECK(std::strlen(error) == 3);
 
-    options[0] = CU_JIT_NUM_OPTIONS;
-    CHECK(CU(cuLibraryLoadData, 12000)(&library, store_ptx, options, values, 1, nullptr, nullptr,
-                                       0) == CUDA_ERROR_INVALID_VALUE);
+    const auto loads_with = [&](CUjit_option option) {
+        values[0] = reinterpret_cast<void*>(std::size_t{2});
+        return CU(cuLibraryLoadData, 12000)(&library, store_ptx, &option, values, 1, nullptr,
+                                            nullptr, 0);
+    };
+    CHECK(loads_with(static_cast<CUjit_option>(36)) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(loads_with(lode::jit_binary_loader_threads) == CUDA_SUCCESS);
+    const auto set_version =
+        control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
+    set_version(13000);
+    CHECK(loads_with(lode::jit_binary_loader_threads) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(loads_with(CU_JIT_SPLIT_COMPILE) == CUDA_SUCCESS);
+    set_version(0);
 }
 
 TEST_CASE("emulator library: it loads from a file") {

@@ -97,12 +97,12 @@ TEST_CASE("overrun: an index that leads from one buffer into another is found") 
         const std::string report = stray(body);
         CAPTURE(body);
         INFO(report);
-        CHECK(names(report, " past the end of the 1024-byte allocation of parameter 0\n"));
-        CHECK(names(report, "which parameter 0, counted from 0, points into"));
+        CHECK(names(report, " past the end of the 1024-byte allocation of parameter 1\n"));
+        CHECK(names(report, "which parameter 1 points into"));
         CHECK(names(report, "checked.cu:"));
     }
     const std::string before = stray("b[(int)threadIdx.x - n] = 1;");
-    CHECK_MESSAGE(names(before, " before the 1024-byte allocation of parameter 1"), before);
+    CHECK_MESSAGE(names(before, " before the 1024-byte allocation of parameter 2"), before);
 }
 
 TEST_CASE("overrun: computing with distances of buffers isn't a finding") {
@@ -128,7 +128,7 @@ TEST_CASE("overrun: a launch with other parameters has other bounds") {
         static_cast<int>((static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a)) / 4);
     CHECK(rig.found({1}, {1}, a, 0) == "");
     CHECK(rig.found({1}, {1}, b, 0) == "");
-    CHECK(names(rig.found({1}, {1}, b, -words), "allocation of parameter 0"));
+    CHECK(names(rig.found({1}, {1}, b, -words), "allocation of parameter 1"));
     CHECK(rig.found({1}, {1}, b, 63) == "");
 }
 
