@@ -7,7 +7,8 @@
 
 namespace lode::emulator {
 
-// The numbers are those of the driver's enumerations.
+// The numbers are those of the driver's enumerations, which lack bytes_96: cuda.h names it in a
+// comment only, so that nothing but a kernel makes such a map.
 enum class TensorElement : std::uint8_t {
     uint8,
     uint16,
@@ -34,7 +35,8 @@ enum class TensorSwizzle : std::uint8_t {
     bytes_128,
     bytes_128_atom_32,
     bytes_128_atom_32_flip_8,
-    bytes_128_atom_64
+    bytes_128_atom_64,
+    bytes_96
 };
 enum class TensorMode : std::uint8_t { tile, im2col, im2col_w, im2col_w_128 };
 

@@ -32,12 +32,25 @@ TensorMap begun_map() noexcept {
     return TensorMap{.missing = missing_bit(TensorField::element_stride, most_tensor_axes) - 1};
 }
 
+/// The swizzle modes of tensormap.replace, by their numbers.
+constexpr TensorSwizzle swizzle_modes[] = {TensorSwizzle::none, TensorSwizzle::bytes_32,
+                                           TensorSwizzle::bytes_64, TensorSwizzle::bytes_128,
+                                           TensorSwizzle::bytes_96};
+
 /// Sets the swizzle, of which 128 bytes have an atomicity of 16 bytes, 32, 32 with an exchange of
 /// 8, or 64.
 void set_swizzle(TensorMap& map, TensorSwizzle mode, u32 atomicity) noexcept {
     map.atomicity = static_cast<u8>(atomicity);
     const bool is_widest = mode == TensorSwizzle::bytes_128;
     map.swizzle = static_cast<TensorSwizzle>(static_cast<u32>(mode) + (is_widest ? atomicity : 0));
+}
+
+/// The mode of a map's swizzle without its atomicity, and the atomicity.
+std::pair<TensorSwizzle, u32> parts_of_swizzle(const TensorMap& map) noexcept {
+    constexpr auto widest = TensorSwizzle::bytes_128;
+    if (map.swizzle <= widest || map.swizzle == TensorSwizzle::bytes_96)
+        return {map.swizzle, map.atomicity};
+    return {widest, static_cast<u32>(map.swizzle) - static_cast<u32>(widest)};
 }
 
 /// Sets a field; false if the value isn't one of the field's.
@@ -68,16 +81,12 @@ bool set_field(TensorMap& map, TensorField field, u32 ordinal, u64 value) {
         case TensorField::interleave_layout:
             map.interleave = static_cast<TensorInterleave>(value);
             return value <= 2;
-        case TensorField::swizzle_mode: {
-            constexpr auto widest = static_cast<u32>(TensorSwizzle::bytes_128);
-            const auto now = static_cast<u32>(map.swizzle);
-            set_swizzle(map, static_cast<TensorSwizzle>(value),
-                        now > widest ? now - widest : map.atomicity);
-            return value <= widest;
-        }
+        case TensorField::swizzle_mode:
+            if (value >= std::size(swizzle_modes)) return false;
+            set_swizzle(map, swizzle_modes[value], parts_of_swizzle(map).second);
+            return true;
         case TensorField::swizzle_atomicity:
-            set_swizzle(map, std::min(map.swizzle, TensorSwizzle::bytes_128),
-                        static_cast<u32>(value));
+            set_swizzle(map, parts_of_swizzle(map).first, static_cast<u32>(value));
             return value <= 3;
         case TensorField::fill_mode:
             map.fill_nan = static_cast<u8>(value);

@@ -15,6 +15,7 @@ inline u32 swizzled(u32 address, TensorSwizzle swizzle) noexcept {
         case TensorSwizzle::none:
             return address;
         case TensorSwizzle::bytes_32:
+        case TensorSwizzle::bytes_96:
             return exchange(1, 4, 7);
         case TensorSwizzle::bytes_64:
             return exchange(3, 4, 7);
@@ -32,7 +33,7 @@ inline u32 swizzled(u32 address, TensorSwizzle swizzle) noexcept {
 
 /// Bytes from one row of a box to the next in shared memory; 0 if rows are dense.
 inline u32 row_pitch(TensorSwizzle swizzle) noexcept {
-    constexpr u32 pitches[] = {0, 32, 64, 128, 128, 128, 128};
+    constexpr u32 pitches[] = {0, 32, 64, 128, 128, 128, 128, 96};
     return pitches[static_cast<u8>(swizzle)];
 }
 

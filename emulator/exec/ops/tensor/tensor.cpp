@@ -348,6 +348,17 @@ TensorOperands operands_of(const WarpContext& c, const Op* op, u32 lane) {
     return made;
 }
 
+/// Whether a swizzle of 96 bytes can permute the boxes of a map: they are dense, and have at most
+/// so many bytes in a row.
+bool has_rows_of_96(const TensorMap& map) noexcept {
+    const bool is_tile = map.mode == TensorMode::tile;
+    const u32 count = is_tile ? map.box[0] : map.channels;
+    const u32 bytes =
+        map.element == TensorElement::u4x16_align8 ? count / 2 : count * element_bytes(map.element);
+    return map.interleave == TensorInterleave::none && map.element <= TensorElement::u4x16_align8 &&
+           map.mode != TensorMode::im2col_w_128 && bytes <= 96;
+}
+
 /// What is wrong with a map for an instruction, as the rest of "uses a tensor map …".
 std::string mismatch(const TensorMap& map, TensorCopyFlags flags) {
     const TensorCopy what = flags.what;
@@ -360,8 +371,11 @@ std::string mismatch(const TensorMap& map, TensorCopyFlags flags) {
                "im2col";
     if (map.interleave != TensorInterleave::none && (map.axes < 3 || !is_tile))
         return "of interleaved elements, which the software device copies only as tiles";
-    if (map.atomicity != 0 && map.swizzle < TensorSwizzle::bytes_128)
+    if (map.atomicity != 0 &&
+        (map.swizzle < TensorSwizzle::bytes_128 || map.swizzle == TensorSwizzle::bytes_96))
         return "with a swizzle atomicity, which only a swizzle of 128 bytes has";
+    if (map.swizzle == TensorSwizzle::bytes_96 && !has_rows_of_96(map))
+        return "with a swizzle of 96 bytes, which needs rows of at most 96 dense bytes";
     if (map.axes != flags.axes)
         return fmt::format("of {} dimensions in an instruction for {}", map.axes, u32{flags.axes});
     if (mode != map.mode)

@@ -255,6 +255,68 @@ TEST_CASE("tensor copies: the atomicity of a swizzle is set before or after its 
     CHECK(swizzle_of(atomicity + "3", mode + "2") == std::pair(TensorSwizzle::bytes_64, true));
 }
 
+TEST_CASE("tensor copies: a kernel sets a swizzle of 96 bytes, whose rows are dense") {
+    constexpr std::uint32_t bytes = 4 * 96;
+    const auto load_box = [&](TensorRig& rig, std::uint32_t columns, std::string_view atomicity) {
+        std::string ptx = loading(
+            by_address,
+            fmt::format("ld.param.u64 %rd1, [map];\n"
+                        "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd1], 4;\n"
+                        "tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%rd1], {};\n",
+                        atomicity));
+        const auto replace = [&](std::string_view from, const std::string& to) {
+            for (std::size_t at = 0; (at = ptx.find(from, at)) != ptx.npos; at += to.size())
+                ptx.replace(at, from.size(), to);
+        };
+        replace("sm_90", "sm_103a");
+        replace(".version 8.7", ".version 8.8");
+        replace(", 128", fmt::format(", {}", bytes));
+        replace(".align 128 .b8 room[128]", fmt::format(".align 256 .b8 room[{}]", bytes));
+        replace("mov.u32 %r2, 4;", "mov.u32 %r2, 0;");
+        replace("mov.u32 %r3, 2;", "mov.u32 %r3, 0;");
+        TensorMap map = words_at(rig.memory_of_values);
+        map.strides[0] = 96;
+        map.last_coordinate = {23, 3};
+        map.box = {static_cast<std::uint16_t>(columns), 4};
+        const std::uint64_t at = rig.put(std::vector<MapBytes>{bytes_of(map)});
+        const auto module = rig.load(ptx, 10, 3);
+        return rig.run(*module, "k", {1}, {1}, rig.out, at);
+    };
+    TensorRig rig;
+    const auto outcome = load_box(rig, 24, "0");
+    CAPTURE(outcome.report);
+    CHECK(outcome.fault == Fault::none);
+    // PTX ISA, "96-byte swizzle mode": chunks of 16 bytes are 0 1 2 3 4 5 6 7 in one line of 128
+    // bytes, and 1 0 3 2 5 4 7 6 in the next.
+    std::vector<std::uint32_t> expected;
+    for (std::uint32_t chunk = 0; chunk < bytes / 16; ++chunk) {
+        const std::uint32_t from = chunk / 8 % 2 == 0 ? chunk : chunk ^ 1;
+        for (std::uint32_t word = 0; word < 4; ++word)
+            expected.push_back(1 + from * 4 + word);
+    }
+    CHECK(rig.get<std::uint32_t>(rig.out, bytes / 4) == expected);
+    CHECK(says(load_box(rig, 28, "0"), "which needs rows of at most 96 dense bytes"));
+    CHECK(says(load_box(rig, 24, "1"), "with a swizzle atomicity"));
+
+    // ptxas 13.5 takes the mode for sm_103a and sm_107a, from PTX 8.8 on.
+    const auto loads = [&](const lode::Arch& target, std::string_view mode) {
+        const auto text = fmt::format(
+            ".version 9.4\n.target {}\n.address_size 64\n.visible .entry k()\n{{\n.reg .b64 a;\n"
+            "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [a], {};\nret;\n}}\n",
+            target.to_string(), mode);
+        return Module::load(rig.memory, text, target.cc().cc_major(), target.cc().cc_minor())
+                   .status == LoadStatus::ok;
+    };
+    for (const auto* name : {"sm_103a", "sm_107a", "sm_100a", "sm_103f", "sm_110a", "sm_120a"}) {
+        CAPTURE(name);
+        const auto target = lode::Arch::parse(name).value();
+        const bool has_mode = name == std::string_view("sm_103a") || target.cc().cc_minor() == 7;
+        CHECK(loads(target, "3"));
+        CHECK(loads(target, "4") == has_mode);
+        CHECK_FALSE(loads(target, "5"));
+    }
+}
+
 TEST_CASE("tensor copies: one load reaches several blocks of a cluster") {
     TensorRig rig;
     const std::string copy =
