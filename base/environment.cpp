@@ -91,8 +91,10 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_EMULATOR_FINDINGS",
      "Whether a finding is an error at the next sync (fail) or a log line (log).", "fail",
      "fail, log"},
-    {"LODE_EMULATOR_LOG", "stderr prints the software device's log.",
-     "kept for the program to fetch", "stderr"},
+    {"LODE_EMULATOR_LOG",
+     "stderr prints the software device's log; summary leaves the facts about findings to lode "
+     "emulate, which sets it.",
+     "kept for the program to fetch", "stderr, summary"},
     {"LODE_EMULATOR_REPORT",
      "A file to which each process adds what the software device finds; lode emulate sets it.",
      "not written"},

@@ -4,6 +4,7 @@
 
 #include <lode/base/environment.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <list>
@@ -31,7 +32,8 @@ struct Log {
     std::deque<std::string> lines;
     std::uint32_t dropped = 0;
     std::string report;
-    bool to_stderr = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
+    std::optional<std::string> place = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt);
+    bool to_stderr = place == "stderr";
 };
 
 thread_local bool in_callback = false;
@@ -74,6 +76,27 @@ void notify_callbacks(Level level, std::string_view line) noexcept {
     }
 }
 
+void print(std::string_view line) noexcept {
+    std::fprintf(stderr, "lode software device: %.*s\n", static_cast<int>(line.size()),
+                 line.data());
+}
+
+/// The headlines of findings, whose facts are indented lines, and where the facts are.
+std::string headlines(std::string_view text, std::string_view place) {
+    std::string lines;
+    bool has_facts = false;
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (line.starts_with("  ")) {
+            has_facts = true;
+        } else {
+            lines += (lines.empty() ? "" : "\n") + std::string(line);
+        }
+    }
+    return has_facts ? lines + "\n  facts: " + std::string(place) : lines;
+}
+
 }  // namespace
 
 void write(Level level, std::string_view line) noexcept {
@@ -91,7 +114,7 @@ void show(Level level, std::string_view line) noexcept {
             const std::lock_guard lock(log.mutex);
             hook = log.hook;
             user = log.user;
-            if (log.to_stderr) std::fprintf(stderr, "lode software device: %s\n", text.c_str());
+            if (log.to_stderr) print(text);
         }
         if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
     } catch (...) {  // Out of memory: the line is lost.
@@ -100,8 +123,7 @@ void show(Level level, std::string_view line) noexcept {
 
 void show_last(std::string_view line) noexcept {
     try {
-        const std::string text(line);
-        if (the_log().to_stderr) std::fprintf(stderr, "lode software device: %s\n", text.c_str());
+        if (the_log().to_stderr) print(line);
     } catch (...) {  // Out of memory: the line is lost.
     }
 }
@@ -110,16 +132,50 @@ void note(std::string_view line) noexcept {
     notify_callbacks(Level::error, line);
 }
 
-void keep_report(std::string_view text) noexcept {
+void write_finding(std::string_view text, bool fails) noexcept {
+    if (!fails) {
+        write(Level::error, text);
+        return;
+    }
     try {
-        const std::lock_guard lock(the_log().mutex);
-        the_log().report = text;
+        Log& log = the_log();
+        lode_emulator_log_hook hook = nullptr;
+        void* user = nullptr;
+        {
+            const std::lock_guard lock(log.mutex);
+            hook = log.hook;
+            user = log.user;
+            if (log.to_stderr) print(text);
+        }
+        if (hook != nullptr)
+            hook(user, static_cast<int>(Level::error),
+                 headlines(text, "with the error of the next call that waits").c_str());
+    } catch (...) {  // Out of memory: the line is lost.
+    }
+    notify_callbacks(Level::error, text);
+}
+
+void keep_findings(std::string_view text) noexcept {
+    try {
+        Log& log = the_log();
+        const std::lock_guard lock(log.mutex);
+        if (log.to_stderr) {
+            log.report = headlines(text, "in the software device's log above");
+        } else if (log.place == "summary") {
+            log.report = headlines(text, "in the summary of lode emulate, at the end");
+        } else {
+            log.report = text;
+        }
     } catch (...) {  // Out of memory: the report is lost.
     }
 }
 
 void report(std::string_view text) noexcept {
-    keep_report(text);
+    try {
+        const std::lock_guard lock(the_log().mutex);
+        the_log().report = text;
+    } catch (...) {  // Out of memory: the report is lost.
+    }
     write(Level::error, text);
 }
 

@@ -142,6 +142,35 @@ TEST_CASE("emulate: findings of processes below the program are collected and fa
     CHECK(unchecked.complains("lode: No findings in 1 process.\n"));
 }
 
+TEST_CASE("emulate: the facts about a finding are printed once, and the others refer to them") {
+    const EmulateBench bench;
+    const auto occurrences = [](const std::string& text, std::string_view part) {
+        std::size_t count = 0;
+        for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1))
+            ++count;
+        return count;
+    };
+    const std::string headline = "outside writes 4 bytes past the end of a 128-byte allocation";
+    const auto summary = bench.shell(bench.run("outside"));
+    CHECK_MESSAGE(occurrences(summary.err, headline) == 2, summary.err);
+    CHECK(occurrences(summary.err, "allocation: 128 bytes of device memory") == 1);
+    CHECK(summary.complains("facts: in the summary of lode emulate, at the end"));
+
+    auto logging = bench.environment();
+    logging["LODE_EMULATOR_LOG"] = "stderr";
+    const auto logged =
+        lode::test::lode({"emulate", "--", "sh", "-c", bench.run("outside")}, logging);
+    CHECK_MESSAGE(occurrences(logged.err, headline) == 3, logged.err);
+    CHECK(occurrences(logged.err, "allocation: 128 bytes of device memory") == 1);
+    CHECK(occurrences(logged.err, "facts: in the software device's log above") == 2);
+
+    const auto alone = lode::test::lode(
+        {"run", bench.source, "outside", "--grid", "1", "--block", "32", "--", "i32[32]:zeros"},
+        {{"LODE_DRIVER", "emulator"}});
+    CHECK_MESSAGE(occurrences(alone.err, headline) == 1, alone.err);
+    CHECK(occurrences(alone.err, "allocation: 128 bytes of device memory") == 1);
+}
+
 TEST_CASE("emulate: programs that can't be started, and values that make no sense") {
     const EmulateBench bench;
     const auto missing = bench.emulate({"--", "/nonexistent/program"});

@@ -105,7 +105,7 @@ TEST_CASE("mistakes: variables with words that lode doesn't know, also of the so
                   "LODE_EMULATOR_TIMEOUT is '1x'; it must be a time, such as 10s, or a number of "
                   "milliseconds."),
              with("LODE_EMULATOR_LOG", "stdout",
-                  "LODE_EMULATOR_LOG is 'stdout'; it must be stderr."),
+                  "LODE_EMULATOR_LOG is 'stdout'; it must be one of stderr, summary."),
 #endif
          }) {
         check_words(mistake);

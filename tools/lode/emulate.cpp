@@ -66,7 +66,7 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
         answer.failure = start_failure(values.command.front(), end.start_error);
     } else {
         report = EmulationReport::read(read_text(folder.journal()).value_or(""));
-        answer.notes = report.text();
+        answer.notes = report.text(!log_is_on_stderr());
         const auto visible = foreign_environment("CUDA_VISIBLE_DEVICES");
         if (report.is_unused() && visible) {
             answer.notes += fmt::format(

@@ -4,6 +4,8 @@
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 
+#include <lode/base/environment.hpp>
+
 #include <system_error>
 #include <utility>
 
@@ -67,6 +69,10 @@ Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
     return folder;
 }
 
+bool log_is_on_stderr() {
+    return environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
+}
+
 ChildEnvironment EmulationFolder::environment() const {
     ChildEnvironment variables = audited_by(path() / redirection, AuditOrder::first);
     const ChildEnvironment own = {
@@ -78,6 +84,7 @@ ChildEnvironment EmulationFolder::environment() const {
         {"LODE_EMULATOR", device_.string()},
         {"LODE_EMULATOR_REPORT", journal().string()}};
     variables.insert(variables.end(), own.begin(), own.end());
+    if (!log_is_on_stderr()) variables.emplace_back("LODE_EMULATOR_LOG", "summary");
     return variables;
 }
 

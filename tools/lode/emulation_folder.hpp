@@ -12,6 +12,9 @@
 
 namespace lode::tool {
 
+/// Whether the programs print the software device's log, which then has the facts about findings.
+[[nodiscard]] bool log_is_on_stderr();
+
 /// A private folder, removed with the object.
 class EmulationFolder {
 public:

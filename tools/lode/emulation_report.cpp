@@ -52,14 +52,16 @@ void add_to(std::vector<EmulationEvent>& events, EmulationEvent event) {
     }
 }
 
-std::string list_text(const std::vector<EmulationEvent>& events) {
+std::string list_text(const std::vector<EmulationEvent>& events, bool facts = true) {
     std::string text;
     for (std::size_t i = 0; i < std::min(events.size(), most_shown); ++i) {
         const EmulationEvent& event = events[i];
-        std::string shown = event.text;
+        std::string shown(facts ? std::string_view(event.text) : event.headline());
         for (auto at = shown.find('\n'); at != std::string::npos; at = shown.find('\n', at + 1))
             shown.insert(at + 1, "  ");
         text += fmt::format("  {}\n    process: {} ({})\n", shown, event.program, event.pid);
+        if (shown.size() < event.text.size() && !facts)
+            text += "    facts: in the software device's log above\n";
         if (event.count > 1) text += fmt::format("    count: {} times\n", event.count);
     }
     if (events.size() > most_shown)
@@ -119,7 +121,7 @@ EmulationReport EmulationReport::read(std::string_view journal) {
     return report;
 }
 
-std::string EmulationReport::text() const {
+std::string EmulationReport::text(bool facts) const {
     if (is_unused()) return "lode: No process has used the software device.\n";
     std::string text;
     if (!unusable.empty()) {
@@ -137,7 +139,7 @@ std::string EmulationReport::text() const {
     if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);
     text += fmt::format("lode: {} in {}:\n", counted(findings.size(), "finding", "findings"),
                         in_processes);
-    text += list_text(findings);
+    text += list_text(findings, facts);
     const auto lacks_lines = [](const EmulationEvent& event) {
         return event.details.contains("ptx_line") &&
                event.details.value("stack", Json::array()).empty();

@@ -44,8 +44,9 @@ struct EmulationReport {
     }
     /// Whether no process has used the software device, or tried to.
     [[nodiscard]] bool is_unused() const noexcept { return processes.empty() && !has_failures(); }
-    /// The summary for stderr: lines that begin with "lode: ".
-    [[nodiscard]] std::string text() const;
+    /// The summary for stderr: lines that begin with "lode: ". Without `facts`, which the log has
+    /// printed, findings are headlines.
+    [[nodiscard]] std::string text(bool facts = true) const;
     /// {"processes", "findings", "refusals", "unusable", "benign"}
     [[nodiscard]] Json json() const;
 };

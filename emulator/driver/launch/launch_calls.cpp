@@ -180,7 +180,7 @@ class Findings {
 public:
     void add(const exec::FindingReport& report) {
         std::string text = with_hint(report);
-        log::write(log::Level::error, text);
+        log::write_finding(text, driver().settings.findings_fail);
         texts_.emplace_back(report.number, std::move(text));
     }
     void add_repeated(const exec::FindingReport& report) {
@@ -257,7 +257,7 @@ void perform(const QueuedLaunch& launch) {
         order->note(std::move(touched), {exec::brief_name(launch.kernel.name), {}, true});
     if (outcome.fault == exec::Fault::none) {
         if (findings.empty()) return;
-        log::keep_report(findings.text());
+        log::keep_findings(findings.text());
         // Results may be wrong, so the context fails as after a fault.
         if (settings.findings_fail) launch.context->fail(CUDA_ERROR_LAUNCH_FAILED);
         return;
@@ -271,8 +271,8 @@ void perform(const QueuedLaunch& launch) {
     }
     journal::add(journal::Kind::fault, fault);
     const std::string text = has_place ? with_hint(fault) : fault.text;
-    log::write(log::Level::error, text);
-    log::keep_report(findings.empty() ? text : text + "\n" + findings.text());
+    log::write_finding(text, true);
+    log::keep_findings(findings.empty() ? text : text + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {
         launch.context->fail_once(code);

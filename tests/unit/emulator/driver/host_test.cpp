@@ -264,7 +264,8 @@ TEST_CASE("emulator host: host memory that the process doesn't have can't be reg
 
 TEST_CASE("emulator host: LODE_EMULATOR_LOG and LODE_EMULATOR_FINDINGS refuse unknown words") {
     for (const auto& [name, sentence] :
-         {std::pair{"LODE_EMULATOR_LOG", "LODE_EMULATOR_LOG is 'x'; it must be stderr."},
+         {std::pair{"LODE_EMULATOR_LOG",
+                    "LODE_EMULATOR_LOG is 'x'; it must be one of stderr, summary."},
           std::pair{"LODE_EMULATOR_FINDINGS",
                     "LODE_EMULATOR_FINDINGS is 'x'; it must be one of fail, log."}}) {
         const Variable variable(name, "x");
