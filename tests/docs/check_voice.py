@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the voice of the pages for users and contributors: check_voice.py ROOT [--words]
+"""Checks the voice of the pages: check_voice.py ROOT [--words]
 
-A page keeps to its number of words, no sentence has more than 30, and none opens or speaks as the
-lists below forbid. docs/glossary.md is a table `| term | meaning | not |`: the words of its last
-column mustn't stand for the term. Code doesn't count, and neither do the pages in docs/dev.
+No sentence has more than 30 words, and none opens or speaks as the lists below forbid.
+docs/glossary.md is a table `| term | meaning | not |`: the words of its last column mustn't stand
+for the term. Code, paths and a cell that is one name don't count. A page for users or contributors
+also keeps to its number of words, which `--words` prints; those for maintainers have none.
 """
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -50,6 +52,9 @@ BUDGETS = {
     "scripts/python/description.md": 250,
 }
 
+# The folders with pages for maintainers.
+MAINTAINERS = ("docs/dev", "kernels_src", "bench", "tests")
+
 # How no sentence begins, and why.
 OPENINGS = {
     r"Of ": "put the subject first",
@@ -60,7 +65,7 @@ OPENINGS = {
     r"In order to ": "say To",
 }
 
-# What no page for users says, and why.
+# What no page says, and why.
 WORDS = {
     r"for want of": "say without, or what is missing",
     r"behind": "say after, or where it is",
@@ -141,18 +146,27 @@ def violations(page, text, budget, terms):
                 yield f'{page}:{line}: "{found[0]}": {cure}.'
         if page != GLOSSARY:
             for word, term in terms.items():
-                if found := re.search(rf"\b{re.escape(word)}s?\b", sentence, re.IGNORECASE):
+                found = re.search(rf"(?<!/)\b{re.escape(word)}s?\b(?!/)", sentence, re.IGNORECASE)
+                if found and found[0] != sentence:
                     yield f'{page}:{line}: "{found[0]}": the glossary says {term}.'
+
+
+def read(root, paths):
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted(paths)}
 
 
 def pages(root):
     """The pages for users, by their names from the root."""
-    found = [root / "README.md", root / "CHANGELOG.md",
-             *(root / "docs").glob("*.md"), *(root / "docs/guide").glob("*.md")]
-    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted(found)}
+    return read(root, [root / "README.md", root / "CHANGELOG.md",
+                       *(root / "docs").glob("*.md"), *(root / "docs/guide").glob("*.md")])
 
 
-def check(texts):
+def maintainers_pages(root):
+    return read(root, (path for folder in MAINTAINERS for path in (root / folder).rglob("*.md")))
+
+
+def check(texts, maintainers):
+    """The faults of pages with a budget, and of pages without."""
     terms = forbidden_terms(texts.get(GLOSSARY, ""))
     if not terms:
         yield f"{GLOSSARY}: there are no terms."
@@ -162,18 +176,21 @@ def check(texts):
         if page not in BUDGETS:
             yield f"{page}: the page has no budget in check_voice.py."
         yield from violations(page, text, BUDGETS.get(page, 1000), terms)
+    for page, text in maintainers.items():
+        yield from violations(page, text, math.inf, terms)
 
 
 def main():
     root = Path(sys.argv[1])
     others = ("CONTRIBUTING.md", "SECURITY.md", "samples/README.md", "scripts/python/description.md")
-    texts = pages(root) | {name: (root / name).read_text(encoding="utf-8") for name in others}
+    texts = pages(root) | read(root, (root / name for name in others))
     if "--words" in sys.argv[2:]:
         for page, text in texts.items():
             print(f"{len(words(prose(text))):6} of {BUDGETS.get(page, 0):6}  {page}")
         return 0
-    faults = list(check(texts))
-    print("\n".join(faults) or f"{len(texts)} pages are in order.")
+    maintainers = maintainers_pages(root)
+    faults = list(check(texts, maintainers))
+    print("\n".join(faults) or f"{len(texts) + len(maintainers)} pages are in order.")
     return 1 if faults else 0
 
 

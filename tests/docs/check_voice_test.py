@@ -2,8 +2,10 @@
 """Plants faults in pages for check_voice.py."""
 
 import sys
+import tempfile
+from pathlib import Path
 
-from check_voice import BUDGETS, check, sentences, violations
+from check_voice import BUDGETS, MAINTAINERS, check, maintainers_pages, sentences, violations
 
 GLOSSARY = ("| Term | Meaning | Not |\n| --- | --- | --- |\n"
             "| **software device** | a driver | emulator, simulator |\n")
@@ -41,8 +43,10 @@ def main():
     for word in ("it waits behind the kernel", "it starts in vain", "until now it waits"):
         expect(f"'{word}' is found", found(f"Yes, {word}.\n"))
     expect("a forbidden term is found", found("It runs on the emulator.\n"))
-    expect("but not in code, nor in a longer word",
-           not found("It is `emulator`, or emulatory.\n"))
+    expect("but not in code, a path or a longer word, nor as a name in a cell",
+           not found("It is `emulator`, emulator/driver, tests/emulator, or emulatory.\n"
+                     "| emulator | a driver |\n"))
+    expect("a sentence in a cell isn't a name", len(found("| the emulator | a driver |\n")) == 1)
     expect("a page beyond its budget is found", len(found("one two three\n", 2)) == 1)
     expect("a row that is made from code isn't read",
            not found(f"| `LODE_A` | {LONG} |\n", page="docs/environment.md"))
@@ -50,18 +54,29 @@ def main():
            [(1, "A b."), (2, "C d."), (2, "E f.")])
 
     pages = dict.fromkeys(BUDGETS, "Short.\n") | {"docs/glossary.md": GLOSSARY}
-    expect("good pages have no faults", not list(check(pages)))
+    expect("good pages have no faults", not list(check(pages, {"docs/dev/a.md": "Short.\n"})))
+    expect("maintainers' pages have a voice, and no budget",
+           list(check(pages, {"docs/dev/a.md": "One two. " * 1000 + f"\n{LONG}.\n"})) ==
+           ["docs/dev/a.md:2: a sentence of 31 words: word word word word word word word word …"])
     expect("a page without a budget is found",
-           list(check(pages | {"docs/new.md": "Short.\n"})) ==
+           list(check(pages | {"docs/new.md": "Short.\n"}, {})) ==
            ["docs/new.md: the page has no budget in check_voice.py."])
     missing = {name: text for name, text in pages.items() if name != "README.md"}
     expect("a budget without a page is found",
-           list(check(missing)) == ["README.md has a budget and doesn't exist."])
+           list(check(missing, {})) == ["README.md has a budget and doesn't exist."])
     expect("a glossary without terms is found",
-           list(check(pages | {"docs/glossary.md": "none\n"})) ==
+           list(check(pages | {"docs/glossary.md": "none\n"}, {})) ==
            ["docs/glossary.md: there are no terms."])
     expect("the glossary's words are forbidden on every page",
-           len(list(check(pages | {"docs/ci.md": "Simulators run.\n"}))) == 1)
+           len(list(check(pages | {"docs/ci.md": "Simulators run.\n"},
+                          {"tests/a.md": "Emulators run.\n"}))) == 2)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MAINTAINERS:
+            (Path(folder) / name / "deep").mkdir(parents=True)
+            (Path(folder) / name / "deep/a.md").write_text("Short.\n", encoding="utf-8")
+        expect("maintainers' pages are found at every depth",
+               list(maintainers_pages(Path(folder))) ==
+               sorted(f"{name}/deep/a.md" for name in MAINTAINERS))
     return 0
 
 
