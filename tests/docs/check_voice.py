@@ -75,7 +75,9 @@ WORDS = {
     r"this session|that session": "name the run",
 }
 
-HIDDEN = re.compile(r"^<!--.*?-->$|^```.*?^```$", re.MULTILINE | re.DOTALL)
+# Figures are made from a JSON, comments and code aren't read.
+HIDDEN = re.compile(r"^<!-- figures: .*?^<!-- end of figures -->$|^<!--.*?-->$|^```.*?^```$",
+                    re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^(?: {4,}|\t).*$", re.MULTILINE)
 IMAGE_OR_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 CODE = re.compile(r"``[^`]+``|`[^`]+`")

@@ -14,9 +14,9 @@ import sys
 VERSION = 13050
 TITLE = """# Functions of the driver API
 
-One row for each function of CUDA 13.5's `cuda.h`. lode wraps the functions that have a contract to keep: an owner, an order, a limit. The address of any other comes from `Driver::resolve(name, version)`, under the version of its type in `cudaTypedefs.h`; `ContextScope` makes the device's context current for it, and every object of lode gives its native handle.
+One row for each function of CUDA 13.5's `cuda.h`. lode wraps the functions that have a contract to keep: an owner, an order, a limit. The address of any other comes from `Driver::resolve(name, version)`, under the version of its type in `cudaTypedefs.h`. `ContextScope` makes the device's context current for it, and every object of lode gives its native handle.
 
-The column *since* has the first CUDA release whose driver has the function, as `cudaTypedefs.h` numbers it. lode works with every driver from 12.0 on: what needs a newer one reports which. The column *software device* says whether lode's software device has the function; those that it lacks return CUDA_ERROR_NOT_SUPPORTED there. [Forbidden contexts](emulator.md#forbidden-contexts) says where a program may call none, and what each answers.
+The column *since* has the first CUDA release whose driver has the function, as `cudaTypedefs.h` numbers it. Every driver from 12.0 on works; what needs a newer one reports which. The column *software device* says whether lode's software device has the function. Those that it lacks return CUDA_ERROR_NOT_SUPPORTED there. [Forbidden contexts](emulator.md#forbidden-contexts) says where a program may call none, and what each answers.
 
 `tests/docs/driver_functions.py . FOLDER --write`, with the folder of that `cuda.h`, writes this page; a test compares it with the code.
 """
@@ -48,7 +48,7 @@ REASONS = [
     (r"cu(Kernel|Func|Ctx)(Set|Get)CacheConfig", "a hint that the carve-out attribute replaces"),
     (r"cuKernelGetLibrary|cuLibraryGetModule", "lode's kernels know their library"),
     (r"cuGraphics\w+", "interoperability with OpenGL and EGL, whose headers lode doesn't need"),
-    (r"cuMulticast\w+", "one allocation for several GPUs behind an NVSwitch"),
+    (r"cuMulticast\w+", "one allocation for several GPUs on one NVSwitch"),
     (r"cuLogicalEndpoint\w+|cuFabric\w+|cuDeviceGet(Clique|Fabric)\w+",
      "memory of other machines on an NVLink fabric"),
     (r"cuMemcpy(3D)?WithAttributes\w+", "hints for a copy; lode's copies have none yet"),
