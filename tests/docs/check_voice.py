@@ -53,7 +53,7 @@ BUDGETS = {
 }
 
 # The folders with pages for maintainers.
-MAINTAINERS = ("docs/dev", "kernels_src", "bench", "tests")
+MAINTAINERS = ("docs/dev", "emulator", "jit", "kernels_src", "bench", "packaging", "tests")
 
 # How no sentence begins, and why.
 OPENINGS = {
