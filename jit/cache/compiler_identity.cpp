@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace LODE_NAMESPACE::cache {
 namespace {
@@ -42,6 +43,20 @@ bool is_current(const KnownCompiler& known) {
 
 }  // namespace
 
+Result<CompilerProperties> CompilerIdentity::ask() {
+    return backend_.properties().map_error([&](Error error) {
+        const CacheOptions& options = storage_.options();
+        if (error.code != Errc::compiler_missing || options.packs.empty() ||
+            options.mode == CacheMode::off)
+            return error;
+        error.message = fmt::format(
+            "The compiler is part of each key, so nothing could be looked up in {}. Install the "
+            "compiler that filled the packs, or ship images, which need none. {}",
+            fmt::join(storage_.tiers().places(), ", "), error.message);
+        return error;
+    });
+}
+
 void CompilerIdentity::keep(CompilerProperties properties, const RecordKey& key) {
     properties.info.product = backend_.product();
     // In this process its files stay mapped, whatever becomes of their names.
@@ -69,7 +84,7 @@ Result<std::shared_ptr<const KnownCompiler>> CompilerIdentity::get() {
         known_ = std::make_shared<const KnownCompiler>(std::move(recorded->value));
         return known_;
     }
-    LODE_TRY_ASSIGN(CompilerProperties properties, backend_.properties());
+    LODE_TRY_ASSIGN(CompilerProperties properties, ask());
     keep(std::move(properties), key);
     return known_;
 }

@@ -25,6 +25,9 @@ public:
     void refresh();
 
 private:
+    /// The compiler's own answer. The error of an absent one says too that the packs can't be
+    /// searched, of which a machine that only runs packs has no other sign.
+    [[nodiscard]] Result<CompilerProperties> ask();
     /// Keeps what the compiler reported; writes a record only where `key` identifies this compiler.
     void keep(CompilerProperties properties, const RecordKey& key);
 

@@ -340,6 +340,17 @@ TEST_CASE("lode compile: without NVRTC it says where it looked") {
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("/nonexistent/nvrtc"));
     CHECK(outcome.json()["error"]["code"] == "compiler_missing");
+    CHECK_FALSE(outcome.complains("nothing could be looked up"));
+
+    environment["LODE_CACHE"] = "on";
+    environment["LODE_CACHE_DIR"] = (project.folder() / "cache").string();
+    environment["LODE_CACHE_PACKS"] = "/nonexistent/app.pack";
+    const auto packed = project.compile({"--arch", "sm_90", "--json"}, environment);
+    CHECK(packed.json()["error"]["code"] == "compiler_missing");
+    CHECK_MESSAGE(packed.complains("the pack /nonexistent/app.pack (it doesn't exist). Install the "
+                                   "compiler that filled the packs, or ship images, which need "
+                                   "none. No usable NVRTC"),
+                  packed.err);
 }
 
 TEST_CASE("lode compile: bad usage exits with 2 and says what is wrong") {

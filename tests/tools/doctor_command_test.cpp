@@ -205,7 +205,7 @@ TEST_CASE("lode doctor: what the cache lacks of a manifest, and how long it woul
     const auto cold = patient.findings("manifest", {}, {manifest});
     CHECK(has(cold,
               "slow: The cache lacks 4 compilations (at least 41 ms by the recorded times), "
-              "for which the start waits.\nsaxpy.cu for sm_80: it was never compiled "
+              "for which the start waits.\nsaxpy.cu (saxpy) for sm_80: it was never compiled "
               "before\n"));
     CHECK(has(cold, " → Run `lode warm` with the same manifest."));
     CHECK(has(cold, "slow: 1 of the manifest's requests give PTX, which the driver compiles"));
@@ -220,6 +220,26 @@ TEST_CASE("lode doctor: what the cache lacks of a manifest, and how long it woul
     const auto warm = patient.findings("manifest", {{"LODE_JIT", "forbid"}}, {manifest});
     CHECK_FALSE(has(warm, "lacks"));
     CHECK(has(patient.findings("manifest", {{"LODE_CACHE", "off"}}, {manifest}), "lacks 4"));
+
+    // A pack stands for itself: the cache has everything, and the pack one architecture of two.
+    const auto pack = patient.path("app.pack").string();
+    const auto part = put(patient.path("part.json"), R"({"manifest": 1, "requests": [
+            {"file": "saxpy.cu", "arch": "sm_80"}]})")
+                          .string();
+    CHECK(::lode::test::lode(
+              {"warm", part, "--pack", pack},
+              {{"LODE_CACHE", "on"}, {"LODE_CACHE_DIR", patient.path("cache").string()}})
+              .exit_code == 0);
+    CHECK(patient.findings("manifest", {}, {part, "--pack", pack}).empty());
+    const auto of_pack = patient.findings("manifest", {}, {manifest, "--pack", pack});
+    CHECK(has(of_pack, "slow: The packs lack 3 compilations"));
+    CHECK(has(of_pack, "\nsaxpy.cu (saxpy) for sm_90: "));
+    CHECK_FALSE(has(of_pack, "for sm_80: "));
+    CHECK(has(of_pack, " → Run `lode warm --pack` with the same manifest and pack."));
+    CHECK(has(patient.findings("pack", {}, {manifest, "--pack", pack}), "app.sm_90.pack"));
+    CHECK(has(patient.findings("pack", {{"LODE_NVRTC", "/nonexistent"}}, {part, "--pack", pack}),
+              "app.sm_80.pack: the compiler is part of each key, and there is none here."));
+    CHECK(patient.doctor({}, {"--pack", pack}).complains("--pack needs a MANIFEST"));
 
     fs::remove(patient.path("saxpy.cu"));
     CHECK(has(patient.findings("manifest", {}, {manifest}),

@@ -1,7 +1,9 @@
 // `lode doctor`: what would be slow or fail at the start of an application, and the cure.
 #include "tools/lode/doctor.hpp"
 
+#include "base/message_text.hpp"
 #include "base/try.hpp"
+#include "jit/name_expressions.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -95,34 +97,37 @@ std::string amount_of(std::size_t count, double known_ms, bool is_all_known) {
                        is_all_known ? "about" : "at least", known_ms);
 }
 
+/// The instances that a request asks for, else the kernels that its source declares, to follow its
+/// name: " (saxpy, scale<...>)". Empty if there are none.
+std::string kernels_of(const CompileRequest& request) {
+    auto names = request.name_expressions;
+    if (names.empty()) names = kernel_names(request.source.read().value_or(""), {});
+    return names.empty() ? "" : fmt::format(" ({})", listed(names));
+}
+
 /// The manifest's compilations that the cache doesn't have.
 class Missing {
 public:
-    void add(const WarmTask& task, const std::string& reason) {
+    void add(const WarmTask& task, std::string_view kernels, const std::string& reason) {
         ++count_;
         known_ms_ += task.compile_ms.value_or(0);
         is_all_known_ &= task.compile_ms.has_value();
         constexpr std::size_t most = 10;
         if (count_ <= most)
-            list_ +=
-                fmt::format("\n{} for {}: {}", task.label, task.request.arch.to_string(), reason);
+            list_ += fmt::format("\n{}{} for {}: {}", task.label, kernels,
+                                 task.request.arch.to_string(), reason);
         if (count_ == most + 1) list_ += "\n…";
     }
-    void report(JitPolicy policy, Findings& findings) const {
+    void report(JitPolicy policy, bool of_packs, Findings& findings) const {
         if (count_ == 0) return;
-        const auto amount = amount_of(count_, known_ms_, is_all_known_);
-        const char* const cure = "Run `lode warm` with the same manifest.";
-        if (policy == JitPolicy::forbid) {
-            findings.push_back(
-                {Effect::fails, "manifest",
-                 fmt::format("The cache lacks {}, and LODE_JIT is forbid.{}", amount, list_),
-                 cure});
-        } else {
-            findings.push_back(
-                {Effect::slow, "manifest",
-                 fmt::format("The cache lacks {}, for which the start waits.{}", amount, list_),
-                 cure});
-        }
+        const bool forbids = policy == JitPolicy::forbid;
+        findings.push_back(
+            {forbids ? Effect::fails : Effect::slow, "manifest",
+             fmt::format("{} {}, {}.{}", of_packs ? "The packs lack" : "The cache lacks",
+                         amount_of(count_, known_ms_, is_all_known_),
+                         forbids ? "and LODE_JIT is forbid" : "for which the start waits", list_),
+             of_packs ? "Run `lode warm --pack` with the same manifest and pack."
+                      : "Run `lode warm` with the same manifest."});
     }
 
 private:
@@ -184,23 +189,29 @@ bool check_machine(Findings& findings) {
     return uses_ptx;
 }
 
-void check_manifests(std::span<const std::string> files, const CacheOptions& application,
-                     Findings& findings) {
+void check_manifests(std::span<const std::string> files, const std::filesystem::path& pack,
+                     const CacheOptions& application, Findings& findings) {
     if (files.empty()) return;
     CacheOptions options = application;
     options.mode = options.mode == CacheMode::off ? CacheMode::off : CacheMode::read_only;
     make_absolute(options);
-    const CachedCompiler compiler({}, options);
-    const auto tasks = read_tasks(files, {}, compiler);
+    const auto tasks = read_tasks(files, {}, CachedCompiler({}, options));
     if (!tasks) {
         findings.push_back({Effect::fails, "manifest", tasks.error().message,
                             "Correct the manifest, or what it needs.", tasks.error().code});
         return;
     }
+    if (!pack.empty()) {
+        options = packs_alone(std::move(options), pack, archs_of(*tasks));
+        check_packs(options.packs, findings);
+    }
+    const CachedCompiler compiler({}, options);
     check_recorded_compilers(*tasks, compiler, findings);
     std::vector<Result<CacheExplanation>> answers(tasks->size(), CacheExplanation{});
+    std::vector<std::string> kernels(tasks->size());
     for_each_task(*tasks, 1, [&](std::size_t i, const Status& entered) {
         const WarmTask& task = (*tasks)[i];
+        if (entered) kernels[i] = kernels_of(task.request);
         answers[i] = entered.and_then([&] {
             return compiler.explain(task.request.source, task.request.arch, task.request.options,
                                     task.request.name_expressions);
@@ -212,7 +223,8 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
         const WarmTask& task = (*tasks)[i];
         const auto& explanation = answers[i];
         if (!task.request.arch.is_real()) ++ptx_only;
-        if (explanation && explanation->miss) missing.add(task, explanation->miss.to_string());
+        if (explanation && explanation->miss)
+            missing.add(task, kernels[i], explanation->miss.to_string());
         // Without a compiler, which is said already, nothing of the manifest is known.
         if (explanation || explanation.error().code == Errc::compiler_missing) continue;
         findings.push_back({Effect::fails, "manifest",
@@ -220,7 +232,7 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
                             "Install the file, or correct the manifest.",
                             explanation.error().code});
     }
-    missing.report(application.policy, findings);
+    missing.report(application.policy, !pack.empty(), findings);
     if (ptx_only > 0) {
         findings.push_back({Effect::slow, "manifest",
                             fmt::format("{} of the manifest's requests give PTX, which the driver "
@@ -245,7 +257,14 @@ std::string painted(const Colors& colors, Effect effect) {
     return colors.remark(word);
 }
 
-Result<Answer> examine(const std::vector<std::string>& manifests) {
+struct DoctorCommand {
+    std::vector<std::string> manifests;
+    std::string pack;
+};
+
+Result<Answer> examine(const DoctorCommand& command) {
+    if (!command.pack.empty() && command.manifests.empty())
+        return fail(Errc::invalid_argument, "--pack needs a MANIFEST to compare the pack with.");
     Findings findings;
     check_variables(findings);
     if (const auto known = check_forced_families(); !known) {
@@ -261,7 +280,7 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
     if (const auto options = CacheOptions::from_environment()) {
         check_cache(*options, findings);
         check_workers(*options, findings);
-        check_manifests(manifests, *options, findings);
+        check_manifests(command.manifests, command.pack, *options, findings);
     }
     std::ranges::stable_sort(findings, {}, &Finding::effect);
 
@@ -306,15 +325,20 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
 Command declare_doctor(CLI::App& app) {
     auto* command =
         app.add_subcommand("doctor", "Say what would be slow or fail when an application starts");
-    const auto manifests = std::make_shared<std::vector<std::string>>();
+    const auto values = std::make_shared<DoctorCommand>();
     const auto* files =
         command
-            ->add_option("MANIFEST", *manifests,
+            ->add_option("MANIFEST", values->manifests,
                          "Manifests or recordings of the application, as for `lode warm`")
             ->type_name("");
+    command
+        ->add_option("--pack", values->pack,
+                     "Compare MANIFEST with the packs that `lode warm --pack FILE` has written, in "
+                     "place of the cache")
+        ->type_name("FILE");
     command->footer("Run it with the environment of the application.");
     return {command,
-            [manifests]() -> Result<Work> { return [manifests] { return examine(*manifests); }; },
+            [values]() -> Result<Work> { return [values] { return examine(*values); }; },
             true,
             false,
             {files}};

@@ -58,6 +58,8 @@ void check_file_system(const std::filesystem::path& folder, const FileSystem& sy
 
 /// The folder (missing, not writable, not to be trusted, full), and the packs. Creates nothing.
 void check_cache(const CacheOptions& options, Findings& findings);
+/// Packs that can't be opened, or not be searched because there is no compiler.
+void check_packs(std::span<const std::filesystem::path> packs, Findings& findings);
 
 /// Whether these folders have the toolkit's headers that kernels usually include.
 void check_toolkit_headers(std::span<const std::filesystem::path> folders, Findings& findings);
@@ -69,8 +71,9 @@ void check_workers(const CacheOptions& options, Findings& findings);
 /// PTX for some device.
 bool check_machine(Findings& findings);
 
-/// What the manifests list and the cache doesn't have. `application` has its options.
-void check_manifests(std::span<const std::string> files, const CacheOptions& application,
-                     Findings& findings);
+/// What the manifests list and the cache doesn't have. `application` has its options. If `pack`
+/// isn't empty, the packs that `lode warm --pack` names after it take the cache's place.
+void check_manifests(std::span<const std::string> files, const std::filesystem::path& pack,
+                     const CacheOptions& application, Findings& findings);
 
 }  // namespace lode::tool

@@ -210,9 +210,17 @@ void check_cache(const CacheOptions& options, Findings& findings) {
     } else {
         check_folder(options, findings);
     }
-    for (const auto& file : options.packs) {
+    check_packs(options.packs, findings);
+}
+
+void check_packs(std::span<const std::filesystem::path> packs, Findings& findings) {
+    std::vector<std::string> usable;
+    for (const auto& file : packs) {
         const auto pack = cache::PackTier::open(file);
-        if (pack) continue;
+        if (pack) {
+            usable.push_back(file.string());
+            continue;
+        }
         findings.push_back({Effect::slow, "pack",
                             fmt::format("A pack can't be used, so its kernels are compiled: {}",
                                         pack.error().message),
@@ -220,6 +228,14 @@ void check_cache(const CacheOptions& options, Findings& findings) {
                             "LODE_CACHE_PACKS.",
                             pack.error().code});
     }
+    if (usable.empty() || Compiler().info()) return;
+    findings.push_back(
+        {Effect::fails, "pack",
+         fmt::format("Nothing can be looked up in {}: the compiler is part of each key, and there "
+                     "is none here.",
+                     fmt::join(usable, ", ")),
+         "Install the NVRTC that filled the packs, or ship images, which need no compiler.",
+         Errc::compiler_missing});
 }
 
 void check_toolkit_headers(std::span<const std::filesystem::path> folders, Findings& findings) {

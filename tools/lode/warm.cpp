@@ -77,14 +77,6 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
     return request;
 }
 
-std::vector<Arch> archs_of(const std::vector<WarmTask>& tasks) {
-    std::vector<Arch> archs;
-    for (const auto& task : tasks)
-        if (std::ranges::find(archs, task.request.arch) == archs.end())
-            archs.push_back(task.request.arch);
-    return archs;
-}
-
 std::string text_of(const std::vector<std::string>& names) {
     std::string text;
     for (const auto& name : names)
@@ -346,12 +338,8 @@ Result<Answer> warm(const WarmRequest& request) {
                     read_tasks(request.manifests, request.archs, CachedCompiler({}, options)));
     if (request.check) {
         options.mode = options.mode == CacheMode::off ? CacheMode::off : CacheMode::read_only;
-        if (!request.pack.empty()) {
-            options.folder.clear();
-            options.packs.clear();
-            for (const Arch& arch : archs_of(tasks))
-                options.packs.push_back(cache::pack_for(request.pack, arch));
-        }
+        if (!request.pack.empty())
+            options = packs_alone(std::move(options), request.pack, archs_of(tasks));
     }
     if (request.from_remote) return fetch(tasks, CachedCompiler({}, options));
     if (request.check) return check(tasks, CachedCompiler({}, options));

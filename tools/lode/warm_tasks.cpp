@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/cache/packs.hpp"
 #include "jit/cache/recorded_line.hpp"
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
@@ -171,6 +172,29 @@ Result<std::vector<WarmTask>> read_tasks(std::span<const std::string> files,
         std::ranges::move(more, std::back_inserter(requests));
     }
     return tasks_of(requests, archs, compiler);
+}
+
+std::vector<Arch> archs_of(std::span<const WarmTask> tasks) {
+    std::vector<Arch> archs;
+    for (const auto& task : tasks)
+        if (std::ranges::find(archs, task.request.arch) == archs.end())
+            archs.push_back(task.request.arch);
+    return archs;
+}
+
+CacheOptions packs_alone(CacheOptions options, const std::filesystem::path& pack,
+                         std::span<const Arch> archs) {
+    const auto absolute = std::filesystem::absolute(pack);
+    std::error_code unknown;
+    options.folder.clear();
+    options.packs.clear();
+    if (std::filesystem::is_regular_file(absolute, unknown)) {
+        options.packs.push_back(absolute);
+        return options;
+    }
+    for (const Arch& arch : archs)
+        options.packs.push_back(cache::pack_for(absolute, arch));
+    return options;
 }
 
 void make_absolute(CacheOptions& options) {

@@ -37,6 +37,14 @@ struct WarmTask {
                                                        std::span<const std::optional<Arch>> archs,
                                                        const CachedCompiler& compiler);
 
+/// The architectures of the tasks, each once.
+[[nodiscard]] std::vector<Arch> archs_of(std::span<const WarmTask> tasks);
+
+/// The same cache with nothing but the packs that `lode warm --pack` names after `pack`, one for
+/// each architecture, or `pack` itself if there is such a file.
+[[nodiscard]] CacheOptions packs_alone(CacheOptions options, const std::filesystem::path& pack,
+                                       std::span<const Arch> archs);
+
 /// Makes the paths absolute on which the cache and its workers depend, so that they keep their
 /// meaning while the working folder changes.
 void make_absolute(CacheOptions& options);
