@@ -129,10 +129,11 @@ tl::unexpected<Error> fail_compile(const Compilation& job, nvrtcResult result, s
     const auto diagnostics = parse_diagnostics(log);
     const auto& nvrtc = job.nvrtc;
     if (result == NVRTC_ERROR_COMPILATION) {
-        if (const auto wrong = wrong_names(job.request.name_expressions, diagnostics);
+        if (const auto wrong = wrong_names(job.request.name_expressions, diagnostics, log);
             !wrong.empty()) {
-            return fail_for_names(wrong, kernel_names(job.request.source.code(), ptx_alone()),
-                                  diagnostics, job.request.source.name(), std::move(log));
+            const std::string& code = job.request.source.code();
+            return fail_for_names(wrong, kernel_names(code, ptx_alone()), code, diagnostics,
+                                  job.request.source.name(), std::move(log));
         }
         if (has_lines(job.request.options) && log.find("Parsing error near") != std::string::npos) {
             if (const auto path = quoted_file_of_ptx(ptx_alone()); !path.empty())

@@ -35,6 +35,23 @@ std::string_view quoted_expression(const Diagnostic& diagnostic) {
     return expression.substr(0, expression.rfind('"'));
 }
 
+/// The expressions that the log's errors show in the caller's spelling, without blanks. NVRTC's own
+/// spelling, which quoted_expression() gives, has literals in another form.
+std::vector<std::string> shown_expressions(std::string_view log) {
+    constexpr std::string_view marker = "#pragma nv_mangled_name ";
+    std::vector<std::string> shown;
+    bool in_error = false;
+    while (!log.empty()) {
+        const auto line = log.substr(0, log.find('\n'));
+        log.remove_prefix(std::min(line.size() + 1, log.size()));
+        if (line.starts_with(name_map)) in_error = line.find("): error: ") != line.npos;
+        const auto at = line.find(marker);
+        if (in_error && at != line.npos)
+            shown.push_back(without_blanks(line.substr(at + marker.size())));
+    }
+    return shown;
+}
+
 /// The name declared after "__global__" at the start of `text`: the last word before the parameter
 /// list. Attributes with arguments, such as __launch_bounds__(256), are skipped.
 std::string_view declared_name(std::string_view text) {
@@ -78,14 +95,35 @@ std::size_t skip_opaque(std::string_view code, std::size_t at) {
     return std::min(at + end + 1, code.size());
 }
 
-/// The kernels that a text declares, with their namespaces: "ns::first", "second<...>". Macros are
-/// not expanded.
-std::vector<std::string> declared_kernels(std::string_view code) {
+/// The template parameter list at the start of `text`, with its brackets; empty if none ends.
+/// Comparisons of defaults are in parentheses.
+std::string_view parameter_list(std::string_view text) {
+    int angles = 0;
+    int parentheses = 0;
+    const auto start = text.find_first_not_of(" \t\r\n");
+    if (start == text.npos || text[start] != '<') return {};
+    for (std::size_t at = start; at < text.size(); ++at) {
+        const char c = text[at];
+        parentheses += c == '(' ? 1 : c == ')' ? -1 : 0;
+        if (parentheses != 0) continue;
+        angles += c == '<' ? 1 : c == '>' ? -1 : 0;
+        if (angles == 0) return text.substr(start, at + 1 - start);
+    }
+    return {};
+}
+
+struct DeclaredKernel {
+    std::string name;             ///< With its namespaces.
+    std::string_view parameters;  ///< Those of its template; empty if it is none.
+};
+
+/// The kernels that a text declares. Macros are not expanded.
+std::vector<DeclaredKernel> declared_kernels(std::string_view code) {
     constexpr std::string_view marker = "__global__";
-    std::vector<std::string> kernels;
+    std::vector<DeclaredKernel> kernels;
     std::vector<std::string> scopes;  // One per open brace; empty unless it opens a namespace.
     std::optional<std::string> opening;
-    bool is_template = false;
+    std::string_view parameters;
     std::size_t at = 0;
     while (at < code.size()) {
         if (const auto end = skip_opaque(code, at); end != at) {
@@ -96,12 +134,12 @@ std::vector<std::string> declared_kernels(std::string_view code) {
                         std::ranges::find_if_not(code.substr(at), is_identifier_character) -
                         (code.begin() + at)));
             at += word.size();
-            is_template |= word == "template";
+            if (word == "template") parameters = parameter_list(code.substr(at));
             if (word == marker) {
                 const auto name = declared_name(code.substr(at));
                 if (!name.empty())
-                    kernels.push_back(fmt::format("{}{}{}", fmt::join(scopes, ""), name,
-                                                  is_template ? "<...>" : ""));
+                    kernels.push_back(
+                        {fmt::format("{}{}", fmt::join(scopes, ""), name), parameters});
             } else if (word == "namespace") {
                 opening = "";
             } else if (opening && word != "inline") {
@@ -113,7 +151,7 @@ std::vector<std::string> declared_kernels(std::string_view code) {
             if (code[at] == '}' && !scopes.empty()) scopes.pop_back();
             if (std::string_view("{};").find(code[at]) != std::string_view::npos) {
                 opening.reset();
-                is_template = false;
+                parameters = {};
             }
             ++at;
         }
@@ -124,8 +162,9 @@ std::vector<std::string> declared_kernels(std::string_view code) {
 }  // namespace
 
 std::vector<std::string> wrong_names(std::span<const std::string> expressions,
-                                     std::span<const Diagnostic> diagnostics) {
-    std::vector<std::string> quoted;
+                                     std::span<const Diagnostic> diagnostics,
+                                     std::string_view log) {
+    std::vector<std::string> quoted = shown_expressions(log);
     for (const auto& diagnostic : diagnostics) {
         if (diagnostic.severity != Diagnostic::Severity::error) continue;
         if (diagnostic.file != name_map) return {};
@@ -144,18 +183,25 @@ std::vector<std::string> kernel_names(std::string_view code, std::string_view pt
     for (const auto& kernel : kernels_of_ptx(ptx))
         names.push_back(readable_name(kernel.kernel));
 
-    for (auto& name : declared_kernels(code)) {
+    for (const auto& [name, parameters] : declared_kernels(code)) {
         const bool listed = std::ranges::any_of(
             names, [&](const std::string& known) { return plain_name(known) == plain_name(name); });
-        if (!listed) names.push_back(std::move(name));
+        if (!listed) names.push_back(name + (parameters.empty() ? "" : "<...>"));
     }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
 }
 
+std::string_view template_parameters(std::string_view code, std::string_view kernel) {
+    for (const auto& [name, parameters] : declared_kernels(code)) {
+        if (plain_name(name) == plain_name(kernel)) return parameters;
+    }
+    return {};
+}
+
 tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
-                                     std::span<const std::string> kernels,
+                                     std::span<const std::string> kernels, std::string_view code,
                                      std::span<const Diagnostic> diagnostics,
                                      std::string_view source_name, std::string log) {
     std::string message;
@@ -166,6 +212,12 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
     }
     if (wrong.size() > most_listed)
         message += fmt::format(" {} other names don't either.", wrong.size() - most_listed);
+    if (const auto parameters = template_parameters(code, wrong.front()); !parameters.empty()) {
+        message += fmt::format(
+            " It is declared with template {}: the argument for a value is a constant that "
+            "converts to its type without loss, and the one for a class or typename is a type.",
+            shortened(parameters));
+    }
     const auto reason = std::ranges::find(diagnostics, name_map, &Diagnostic::file);
     if (reason != diagnostics.end()) {
         constexpr std::size_t most = 2 * most_quoted;

@@ -34,11 +34,11 @@ bool nvrtc_log(Bytes bytes) {
         require(!message.to_string().empty());
     }
     const std::vector<std::string> expressions{"scale<float>", "&k", "ns::f<int, 3>"};
-    const auto wrong = wrong_names(expressions, messages);
+    const auto wrong = wrong_names(expressions, messages, log);
     require(wrong.size() <= expressions.size());
     if (!wrong.empty()) {
         const std::vector<std::string> known{"scale", "k2"};
-        const auto error = fail_for_names(wrong, known, messages, "a.cu", std::string(log));
+        const auto error = fail_for_names(wrong, known, log, messages, "a.cu", std::string(log));
         require(!error.value().message.empty());
     }
     return !messages.empty();
@@ -77,6 +77,8 @@ bool kernel_list(Bytes bytes) {
     const std::string_view text = text_of(bytes);
     const auto names = kernel_names(text, text);
     require(std::ranges::is_sorted(names));
+    for (const auto& name : names)
+        (void)template_parameters(text, name);
     const auto wanted = text.substr(0, std::min<std::size_t>(text.find('\n'), 40));
     const auto close = suggestion(wanted, names);
     require(close.empty() || close.find("Did you mean '") != std::string::npos);

@@ -78,6 +78,33 @@ TEST_CASE("names: the error lists every wrong name") {
         CHECK(contains(image.error().message, "'" + name + "' doesn't name a kernel"));
 }
 
+TEST_CASE("names: wrong template arguments are named, with what the template takes") {
+    constexpr const char* templates =
+        "template <int n> __global__ void fill(int* x) { *x = n; }\n"
+        "template <class T, int n = (1 > 0)>\n__global__ void scale(T* x) { *x *= n; }\n";
+    const auto message_for = [&](const Names& names) {
+        const auto image =
+            Compiler().compile(Source::text(templates, "fill.cu"), sm(80), {}, names);
+        REQUIRE_FALSE(image);
+        CHECK(image.error().code == Errc::not_found);
+        return image.error().message;
+    };
+    for (const char* wrong : {"fill<3.5>", "fill<3.50f>", "fill<1e-3>", "fill<'a', 2>", "fill<>",
+                              "fill<int>", "fill"}) {
+        CAPTURE(wrong);
+        const auto message = message_for({wrong});
+        CHECK(contains(message, "'" + std::string(wrong) + "' doesn't name a kernel"));
+        CHECK(contains(message,
+                       "It is declared with template <int n>: the argument for a value is "
+                       "a constant that converts to its type without loss"));
+    }
+    const auto one = message_for({"fill<4>", "scale<3>", "scale<float>"});
+    CHECK(contains(one, "'scale<3>' doesn't name a kernel"));
+    CHECK(contains(one, "with template <class T, int n = (1 > 0)>"));
+    CHECK_FALSE(contains(one, "'fill<4>' doesn't"));
+    CHECK_FALSE(contains(message_for({"nothing<3>"}), "It is declared"));
+}
+
 TEST_CASE("names: the error for an ambiguous name says so") {
     const Names names = {"k"};
     const auto image =
