@@ -28,8 +28,9 @@ int add_input(int (*add)(nvjitlink::Handle, int, const void*, std::size_t, const
 
 LinkCalls::LinkCalls(nvjitlink::Library library)
     : library_(std::move(library)),
-      is_watched_(
-          watch_file_functions(reinterpret_cast<const void*>(library_.table.create), false)),
+      is_watched_(watch_file_functions(reinterpret_cast<const void*>(library_.table.create),
+                                       TimeQuestions::none)
+                      .has_value()),
       file_(compiler_file(library_.info.path)) {}
 
 CompilerProperties LinkCalls::properties() const {

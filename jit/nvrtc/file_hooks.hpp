@@ -8,18 +8,23 @@
 
 #include "jit/files/file_accesses.hpp"
 
+#include <lode/base/error.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace LODE_NAMESPACE {
 
-/// Watches the shared library that contains `symbol`, once per process; true if it is watched.
-/// False if the library doesn't import the known functions, if its import table can't be written,
-/// or if eight others are watched. nvJitLink doesn't ask for the time. Several copies of lode may
+/// Whether a compiler asks the C library for the time: NVRTC does, for __TIME__.
+enum class TimeQuestions : std::uint8_t { asked, none };
+
+/// Watches the shared library that contains `symbol`, once per process. Several copies of lode may
 /// watch one library: each forwards what it isn't asked for to those before it. Thread-safe. Stays
-/// until the process ends: this code is never unloaded afterwards.
-[[nodiscard]] bool watch_file_functions(const void* symbol, bool asks_for_time = true) noexcept;
+/// until the process ends: this code is never unloaded afterwards. Errors: not_supported, with the
+/// reason, if the library doesn't import the known functions, if its import table can't be written,
+/// or if eight others are watched.
+[[nodiscard]] Status watch_file_functions(const void* symbol, TimeQuestions time);
 
 /// Watches what a library calculates with the C library, and orders its exit handlers after lode's
 /// own (process_end.hpp). Not if eight other libraries are watched. Thread-safe.

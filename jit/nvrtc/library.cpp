@@ -74,7 +74,8 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
                                 version_minor_, oldest_major, newest_major));
     }
     open_companion();
-    watches_files_ = watch_file_functions(reinterpret_cast<void*>(table_.nvrtcCompileProgram));
+    watched_ = watch_file_functions(reinterpret_cast<void*>(table_.nvrtcCompileProgram),
+                                    TimeQuestions::asked);
     int count = 0;
     auto result = table_.nvrtcGetNumSupportedArchs(&count);
     std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));
@@ -173,7 +174,8 @@ Result<CompilerProperties> NvrtcLibrary::properties() const {
 }
 
 std::string NvrtcLibrary::describe() const {
-    return fmt::format("NVRTC {}.{} ({})", version_major_, version_minor_, path_.string());
+    return fmt::format("NVRTC {}.{} ({}){}{}", version_major_, version_minor_, path_.string(),
+                       watched_ ? "" : ". ", watched_ ? "" : watched_.error().message);
 }
 
 void NvrtcLibrary::learn_build(std::string_view build) const {

@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::vector<std::string> machine_flags(const Arch& arch) const;
 
     /// Whether a FileAccessScope records this NVRTC's file system queries.
-    [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }
+    [[nodiscard]] bool watches_files() const noexcept { return watched_.has_value(); }
 
     /// The build, e.g. "13.0.88": from the PTX of an earlier compilation, else by compiling an
     /// empty program, at most once. To be called on a compiler's thread.
@@ -96,7 +96,7 @@ private:
     std::vector<ComputeCapability> supported_;
     std::vector<std::filesystem::path> include_folders_;
     std::vector<std::string> search_attempts_;
-    bool watches_files_ = false;
+    Status watched_;
 
     mutable std::mutex build_mutex_;
     mutable std::string build_;  ///< Guarded by build_mutex_; empty while unknown.

@@ -76,7 +76,8 @@ std::string NvvmLibrary::load(const SharedLibrary& library) {
     symbols.optional(table_.llvm_version, "nvvmLLVMVersion");
     if (!symbols.missing().empty()) return symbols.missing();
     path_ = library.path();
-    is_watched_ = watch_file_functions(reinterpret_cast<void*>(table_.compile), false);
+    is_watched_ = watch_file_functions(reinterpret_cast<void*>(table_.compile), TimeQuestions::none)
+                      .has_value();
     files_.push_back(compiler_file(path_));
     for (const auto& place : libdevice_places(path_)) {
         // The stamp before the text: a change in between shows.

@@ -1,4 +1,6 @@
 #include "base/file.hpp"
+#include "base/shared_library.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvrtc/table.hpp"
 #include "tests/support/scratch.hpp"
@@ -137,6 +139,19 @@ TEST_CASE("nvrtc: a file that isn't NVRTC is skipped, with the reason") {
     CHECK(contains(info.error().message, "libnvrtc.so.13 (the path given): not loadable"));
     CHECK(contains(info.error().message, "libnvrtc.so.12 (the path given): no such file"));
     CHECK(contains(info.error().message, "Only the path given is searched"));
+}
+
+TEST_CASE("nvrtc: a library whose reads can't be watched says what it lacks") {
+    const auto library = lode::SharedLibrary::open("libm.so.6");
+    REQUIRE(library);
+    const auto watched =
+        lode::watch_file_functions(library->symbol("cos"), lode::TimeQuestions::none);
+    REQUIRE_FALSE(watched);
+    CHECK(watched.error().code == Errc::not_supported);
+    CHECK(watched.error().message ==
+          "Its reads can't be watched: it doesn't import fopen or fopen64.");
+    const auto nowhere = lode::watch_file_functions(nullptr, lode::TimeQuestions::none);
+    CHECK(nowhere.error().message == "Its reads can't be watched: no shared library has it.");
 }
 
 TEST_CASE("nvrtc: a library without NVRTC's entry points is named as not usable") {
