@@ -224,8 +224,8 @@ int SmPartition::multiprocessors() const noexcept {
 Result<WorkQueues> SmPartition::work_queues() const {
     if (state_ == nullptr) return detail::fail_empty("partition");
     const auto& device = *state_->device;
-    LODE_TRY(device.driver->require_version(detail::first_with_work_queues,
-                                            "The work queues of a partition"));
+    LODE_TRY(
+        device.driver->require_version(detail::first_with_work_queues, "Asking for work queues"));
     CUdevResource resource{};
     LODE_TRY(state_->device->call(device.table().cuGreenCtxGetDevResource, state_->context,
                                   &resource, CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG));
@@ -234,8 +234,8 @@ Result<WorkQueues> SmPartition::work_queues() const {
 
 Result<WorkQueues> SmPartition::work_queues(const Device& device) {
     const auto& state = device.state();
-    LODE_TRY(state->driver->require_version(detail::first_with_work_queues,
-                                            "The work queues of a device"));
+    LODE_TRY(
+        state->driver->require_version(detail::first_with_work_queues, "Asking for work queues"));
     LODE_TRY_ASSIGN(const CUdevResource resource, detail::resource_of_queues(state, WorkQueues{}));
     return detail::queues_of(resource);
 }
@@ -255,6 +255,27 @@ Result<Stream> SmPartition::create_stream(const StreamOptions& options) const {
     const std::shared_ptr<detail::DeviceState> owner(state_, &device);
     UniqueHandle<detail::StreamTraits> handle(stream, owner);
     return Stream(std::move(handle), std::make_unique<detail::StreamState>(device));
+}
+
+Status SmPartition::record(const Event& event) const {
+    if (state_ == nullptr) return detail::fail_empty("partition");
+    if (!event) return detail::fail_empty("event");
+    auto& device = *state_->device;
+    if (event.owner() != &device) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The event belongs to {}, but the partition to {}.",
+                                event.owner()->describe(), device.describe()));
+    }
+    return detail::call_in_context(device, device.table().cuGreenCtxRecordEvent, state_->context,
+                                   event.native());
+}
+
+Status SmPartition::wait(const Event& event) const {
+    if (state_ == nullptr) return detail::fail_empty("partition");
+    if (!event) return detail::fail_empty("event");
+    auto& device = *state_->device;
+    return detail::call_in_context(device, device.table().cuGreenCtxWaitEvent, state_->context,
+                                   event.native());
 }
 
 }  // namespace LODE_NAMESPACE

@@ -5,6 +5,7 @@
 #include <lode/runtime/sm_partition.hpp>
 
 #include <set>
+#include <tuple>
 
 using namespace lode;
 using namespace lode::test;
@@ -95,6 +96,36 @@ TEST_CASE("sm partition: kernels stay on its multiprocessors") {
     if (is_emulator) return;
     for (const unsigned id : used[0])
         CHECK(used[1].count(id) == 0);
+}
+
+TEST_CASE("sm partition: an event of a partition is that of all its streams") {
+    LODE_NEEDS_DEVICE(device, 0);
+    if (machine()->driver().version() < 12050) return;
+    const auto kernel = require(device.load<void(unsigned*, int)>(occupancy_source, "which"));
+    const int delay = machine()->driver().is_emulator() ? 1 : 1000000;
+    const auto split = require(SmPartition::split(device, 8, {.most = 2}));
+    REQUIRE(split.partitions.size() == 2);
+    const auto& [first, second] = std::tie(split.partitions[0], split.partitions[1]);
+    constexpr std::uint32_t blocks = 8;
+    std::vector<Stream> streams;
+    std::vector<DeviceBuffer<unsigned>> ids;
+    for (int i = 0; i < 3; ++i) {
+        ids.push_back(require(device.upload(std::vector<unsigned>(blocks, ~0U))));
+        streams.push_back(require(first.create_stream()));
+        require(kernel.launch(streams.back(), LaunchShape{.grid = {blocks}, .block = {64}},
+                              ids.back(), delay));
+    }
+    const auto done = require(device.create_event({.timing = false}));
+    require(first.record(done));
+    require(second.wait(done));
+    // A stream that is made after the wait waits too.
+    const auto after = require(second.create_stream());
+    const auto last = require(device.upload(std::vector<unsigned>(blocks, ~0U)));
+    require(kernel.launch(after, LaunchShape{.grid = {blocks}, .block = {64}}, last, 1));
+    require(after.sync());
+    CHECK(require(done.is_done()));
+    for (const auto& stream : streams)
+        CHECK(require(stream.is_idle()));
 }
 
 TEST_CASE("sm partition: a driver says whether it has work queues, which kernels can use") {

@@ -31,9 +31,40 @@ bool GreenContext::has(const Stream& stream) const {
                                [&](const auto& known) { return known.lock().get() == &stream; });
 }
 
+std::vector<std::shared_ptr<Stream>> GreenContext::streams() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<Stream>> live;
+    for (const auto& known : streams_)
+        if (auto stream = known.lock()) live.push_back(std::move(stream));
+    return live;
+}
+
+void GreenContext::wait_for(Point point) {
+    const std::lock_guard lock(mutex_);
+    awaited_.push_back(std::move(point));
+}
+
+std::vector<Point> GreenContext::awaited() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(awaited_, [](const Point& point) { return point.is_past(); });
+    return awaited_;
+}
+
 namespace {
 
 using GreenContexts = Handles<GreenContext, CUgreenCtx>;
+
+}  // namespace
+
+CUgreenCtx green_context_of(const Stream& stream) {
+    CUgreenCtx found = nullptr;
+    driver().green_contexts.for_each([&](const GreenContext& green) {
+        if (green.has(stream)) found = GreenContexts::native_of(green);
+    });
+    return found;
+}
+
+namespace {
 
 /// enter() with a green context.
 template <class Body>
@@ -42,6 +73,20 @@ CUresult enter_green(const char* symbol, CUgreenCtx handle, Body&& body) noexcep
         const auto green = driver().green_contexts.find(handle);
         return green == nullptr ? CUDA_ERROR_INVALID_CONTEXT : body(green);
     });
+}
+
+Context& context_of(const GreenContext& green) {
+    return *driver().device(green.description().device)->primary;
+}
+
+/// Refuses a call while a stream of the green context captures, whose capture becomes invalid.
+CUresult refuse_capture(const GreenContext& green) {
+    CUresult state = CUDA_SUCCESS;
+    for (auto& stream : green.streams()) {
+        const StreamUse use{stream, context_of(green).shared_from_this()};
+        if (const auto refused = driver().graph_tables.captures.refuse(use)) state = *refused;
+    }
+    return state;
 }
 
 }  // namespace
@@ -155,12 +200,50 @@ LODE_ENTRY cuGreenCtxStreamCreate(CUstream* phStream, CUgreenCtx greenCtx, unsig
                                   int priority) {
     return enter_green(__func__, greenCtx, [&](const auto& green) -> CUresult {
         if (phStream == nullptr || flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-        Context& context = *driver().device(green->description().device)->primary;
+        Context& context = context_of(*green);
         if (const CUresult error = context.error(); error != CUDA_SUCCESS) return error;
         auto stream = context.create_stream(
             Stream::Kind::non_blocking, std::clamp(priority, greatest_priority, least_priority));
+        if (auto points = green->awaited(); !points.empty())
+            context.submit(
+                *stream, [] {}, std::move(points));
         green->add(stream);
         *phStream = driver().streams.add(std::move(stream));
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent) {
+    return enter_green(__func__, hCtx, [&](const auto& green) -> CUresult {
+        Context& context = context_of(*green);
+        const auto event = driver().events.find(hEvent);
+        if (event == nullptr || &event->context() != &context) return CUDA_ERROR_INVALID_HANDLE;
+        if (const CUresult state = refuse_capture(*green); state != CUDA_SUCCESS) return state;
+        std::vector<Point> ends;
+        for (const auto& stream : green->streams())
+            ends.push_back(stream->submitted());
+        // A stream for nothing else joins the others.
+        const auto joint = context.create_stream(Stream::Kind::non_blocking, least_priority);
+        context.submit(
+            *joint, [] {}, std::move(ends));
+        event->record(joint);
+        joint->close(CUDA_ERROR_INVALID_HANDLE);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent) {
+    return enter_green(__func__, hCtx, [&](const auto& green) -> CUresult {
+        const auto event = driver().events.find(hEvent);
+        if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        if (const CUresult state = refuse_capture(*green); state != CUDA_SUCCESS) return state;
+        if (driver().graph_tables.captures.check_event(*event) != CUDA_SUCCESS)
+            return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        const auto recording = event->last();
+        if (recording == nullptr || recording->point.is_past()) return CUDA_SUCCESS;
+        for (const auto& stream : green->streams())
+            if (!stream->closed()) context_of(*green).submit(*stream, [] {}, {recording->point});
+        green->wait_for(recording->point);
         return CUDA_SUCCESS;
     });
 }
@@ -172,10 +255,7 @@ LODE_ENTRY cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx* phCtx) {
         if (const CUresult state = resolve_stream(hStream, DefaultStream::legacy, use);
             state != CUDA_SUCCESS)
             return state;
-        *phCtx = nullptr;
-        driver().green_contexts.for_each([&](const GreenContext& green) {
-            if (green.has(*use.stream)) *phCtx = GreenContexts::native_of(green);
-        });
+        *phCtx = green_context_of(*use.stream);
         return CUDA_SUCCESS;
     });
 }

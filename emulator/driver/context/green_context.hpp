@@ -51,12 +51,23 @@ public:
 
     void add(const std::shared_ptr<Stream>& stream);
     [[nodiscard]] bool has(const Stream& stream) const;
+    /// Those that aren't gone.
+    [[nodiscard]] std::vector<std::shared_ptr<Stream>> streams() const;
+
+    /// Makes streams that are added later wait for a point, and returns the points so far that
+    /// haven't been reached.
+    void wait_for(Point point);
+    [[nodiscard]] std::vector<Point> awaited();
 
 private:
     const std::shared_ptr<const ResourceDescription> description_;
     WorkQueues queues_;
     mutable std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;
+    std::vector<Point> awaited_;
 };
+
+/// The green context that a stream was made in; null if none.
+CUgreenCtx green_context_of(const Stream& stream);
 
 }  // namespace lode::emulator::driver

@@ -3,6 +3,7 @@
 #include "emulator/driver/code/function_properties.hpp"
 #include "emulator/driver/context/context.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/version.hpp"
 
 #include <cstring>
 
@@ -57,10 +58,19 @@ CUresult check_scheduling(CUclusterSchedulingPolicy policy) noexcept {
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-/// An attribute whose value is an enumerator that older headers of CUDA lack.
+/// An attribute whose value is an enumerator that older headers of CUDA lack: up to `last` in the
+/// reported driver, or none if it doesn't know the attribute.
 CUresult read_mode(const CUlaunchAttributeValue& value, unsigned last, unsigned& mode) noexcept {
+    constexpr int first_with_modes = 13020;
     std::memcpy(&mode, &value, sizeof(mode));
-    return mode <= last ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return reported_version() >= first_with_modes && mode <= last ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
+}
+
+/// The last CUsharedMemoryMode.
+unsigned last_shared_memory_mode() noexcept {
+    constexpr int first_with_oversized = 13040;
+    return reported_version() >= first_with_oversized ? 4 : 2;
 }
 
 CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Clusters& clusters,
@@ -68,7 +78,7 @@ CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Cl
     const auto& value = attribute.value;
     if (attribute.id == launch_attribute_cluster_mode) return read_mode(value, 2, to.cluster_mode);
     if (attribute.id == launch_attribute_shared_memory_mode)
-        return read_mode(value, 4, to.shared_memory_mode);
+        return read_mode(value, last_shared_memory_mode(), to.shared_memory_mode);
     switch (attribute.id) {
         case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
             to.cooperative = value.cooperative != 0;

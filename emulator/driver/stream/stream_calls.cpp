@@ -197,7 +197,8 @@ LODE_ENTRY_TWINS(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext* pctx), {
 LODE_ENTRY_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext* pctx, CUgreenCtx* pGreen),
                  {
                      if (pGreen != nullptr) *pGreen = nullptr;
-                     return get(__func__, hStream, default_stream, pctx, [](const StreamUse& use) {
+                     return get(__func__, hStream, default_stream, pctx, [&](const StreamUse& use) {
+                         if (pGreen != nullptr) *pGreen = green_context_of(*use.stream);
                          return Handles<Context, CUcontext>::native_of(*use.context);
                      });
                  })

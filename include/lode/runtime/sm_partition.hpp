@@ -113,6 +113,15 @@ public:
     /// device_lost; the driver's own.
     [[nodiscard]] Result<Stream> create_stream(const StreamOptions& options = {}) const;
 
+    /// Records all work that the partition's streams have so far, replacing an earlier record
+    /// (cuGreenCtxRecordEvent). Errors: invalid_argument for an event of another device;
+    /// capture_active while one of the streams is being captured.
+    [[nodiscard]] Status record(const Event& event) const;
+    /// Makes later work on all streams of the partition, also on future ones, wait for the event,
+    /// which may be of another device (cuGreenCtxWaitEvent). Errors: invalid_argument;
+    /// capture_active as for record().
+    [[nodiscard]] Status wait(const Event& event) const;
+
     /// For lode's own components, not for hosts.
     explicit SmPartition(std::shared_ptr<detail::SmPartitionState> state) noexcept
         : state_(std::move(state)) {}

@@ -105,6 +105,11 @@ TEST_CASE("emulator green context: streams of it work, and it refers to the prim
     CUgreenCtx of_stream = nullptr;
     CHECK(CU(cuStreamGetGreenCtx, 12040)(stream, &of_stream) == CUDA_SUCCESS);
     CHECK(of_stream == green);
+    CUcontext primary = nullptr;
+    CUgreenCtx of_both = nullptr;
+    CHECK(CU(cuStreamGetCtx, 12050)(stream, &primary, &of_both) == CUDA_SUCCESS);
+    CHECK(primary != nullptr);
+    CHECK(of_both == green);
     CHECK(CU(cuStreamSynchronize, 2000)(stream) == CUDA_SUCCESS);
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 
@@ -300,6 +305,47 @@ TEST_CASE("emulator green context: wrong work queues, and who has none") {
           CUDA_ERROR_INVALID_RESOURCE_TYPE);
     CHECK(generated({config(0, 8, 0)}) == CUDA_ERROR_INVALID_RESOURCE_TYPE);
     set_version(0);
+}
+
+TEST_CASE("emulator green context: its events know invalid handles and captures") {
+    const Machine machine("sm_90,sm_90");
+    const Current other(1);
+    CUevent foreign = nullptr;
+    REQUIRE(CU(cuEventCreate, 2000)(&foreign, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+    const Current scope;
+    CUevent event = nullptr;
+    REQUIRE(CU(cuEventCreate, 2000)(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+    CUdevResource whole = whole_device(0);
+    CUgreenCtx green = nullptr;
+    REQUIRE(CU(cuGreenCtxCreate, 12040)(&green, green_description(whole), 0,
+                                        CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+    const auto& record = CU(cuGreenCtxRecordEvent, 12040);
+    const auto& wait = CU(cuGreenCtxWaitEvent, 12040);
+    CHECK(record(nullptr, event) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(record(green, nullptr) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(record(green, foreign) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(wait(green, nullptr) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(wait(green, event) == CUDA_SUCCESS);  // It was never recorded.
+    CHECK(record(green, event) == CUDA_SUCCESS);
+    CHECK(wait(green, event) == CUDA_SUCCESS);
+    CHECK(wait(green, foreign) == CUDA_SUCCESS);
+
+    CUstream stream = nullptr;
+    REQUIRE(CU(cuGreenCtxStreamCreate, 12050)(&stream, green, CU_STREAM_NON_BLOCKING, 0) ==
+            CUDA_SUCCESS);
+    for (const bool records : {true, false}) {
+        REQUIRE(CU(cuStreamBeginCapture, 10010)(stream, CU_STREAM_CAPTURE_MODE_RELAXED) ==
+                CUDA_SUCCESS);
+        CHECK((records ? record(green, event) : wait(green, event)) ==
+              CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        CUgraph graph = nullptr;
+        CHECK(CU(cuStreamEndCapture, 10000)(stream, &graph) ==
+              CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
+    CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
+    CHECK(CU(cuGreenCtxDestroy, 12040)(green) == CUDA_SUCCESS);
+    CHECK(CU(cuEventDestroy, 4000)(event) == CUDA_SUCCESS);
+    CHECK(CU(cuEventDestroy, 4000)(foreign) == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulator green context: one without a default stream, from CUDA 13.3 on") {

@@ -329,6 +329,15 @@ TEST_CASE("emulator attributes: the modes of CUDA 13.2 replace what the function
     for (const unsigned mode : {2U, 3U, 4U})
         CHECK(launch(shared_memory, mode) == CUDA_SUCCESS);
     CHECK(launch(shared_memory, 5) == CUDA_ERROR_INVALID_VALUE);
+    const auto set_version =
+        control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
+    set_version(13020);  // Before oversized shared memory.
+    CHECK(launch(shared_memory, 2) == CUDA_SUCCESS);
+    CHECK(launch(shared_memory, 3) == CUDA_ERROR_INVALID_VALUE);
+    set_version(13010);
+    CHECK(launch(shared_memory, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(clusters, 1) == CUDA_ERROR_INVALID_VALUE);
+    set_version(0);
     CHECK(CU(cuKernelSetAttribute, 12000)(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                           100 << 10, bench.kernel, 0) == CUDA_SUCCESS);
     CHECK(launch(shared_memory, 0) == CUDA_SUCCESS);

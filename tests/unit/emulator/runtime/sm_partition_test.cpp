@@ -3,7 +3,10 @@
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/sm_partition.hpp>
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -160,6 +163,49 @@ TEST_CASE("sm partition: work queues of its own, of the device and of another pa
     CHECK(require(values.to_vector()) == std::vector<int>(32, 2));
 }
 
+TEST_CASE(
+    "sm partition: an event of a partition is that of all its streams, and it waits for one") {
+    const Device device = open_device("sm_90");
+    const auto kernel = require(device.load<void(int*)>(count_source, "count_up"));
+    const auto values = require(device.upload(std::vector<int>(32, 0)));
+    const auto first = require(SmPartition::create(device, 64));
+    const auto second = require(SmPartition::create(device, 64));
+    // The first partition's work can't begin before `go` does.
+    std::atomic<bool> may_go = false;
+    const auto gate = require(device.create_stream());
+    const auto go = require(device.create_event({.timing = false}));
+    require(gate.call_on_host([&] {
+        while (!may_go)
+            std::this_thread::yield();
+    }));
+    require(go.record(gate));
+    const std::array streams = {require(first.create_stream()), require(first.create_stream())};
+    require(first.wait(go));
+    const LaunchShape shape{.grid = {1}, .block = {32}};
+    for (const auto& stream : streams)
+        require(kernel.launch(stream, shape, values));
+    const auto late = require(first.create_stream());
+    require(kernel.launch(late, shape, values));
+
+    const auto done = require(device.create_event({.timing = false}));
+    require(first.record(done));
+    require(second.wait(done));
+    const auto after = require(second.create_stream());
+    require(kernel.launch(after, shape, values));
+    for (const auto* stream : {&streams[0], &streams[1], &late, &after})
+        CHECK_FALSE(require(stream->is_idle()));
+    CHECK_FALSE(require(done.is_done()));
+    may_go = true;
+    require(after.sync());
+    CHECK(require(done.is_done()));
+    CHECK(require(values.to_vector()) == std::vector<int>(32, 4));
+
+    const SmPartition empty;
+    CHECK(lode::test::require_error(empty.record(done)).code == Errc::invalid_argument);
+    CHECK(lode::test::require_error(empty.wait(done)).code == Errc::invalid_argument);
+    CHECK(lode::test::require_error(first.wait(Event())).message.starts_with("The event is empty"));
+}
+
 TEST_CASE("sm partition: wrong work queues, and drivers without any") {
     setenv("LODE_EMULATOR_DEVICES", "sm_90,sm_90", 1);
     reset();
@@ -181,7 +227,11 @@ TEST_CASE("sm partition: wrong work queues, and drivers without any") {
         const auto other = require(SmPartition::create(require(runtime.device(1)), 8));
         CHECK(refused(device, {.of = &other}, Errc::invalid_argument)
                   .starts_with("The partition in WorkQueues::of belongs to device 1"));
+        const auto foreign = require(require(runtime.device(1)).create_event({.timing = false}));
         const auto own = require(SmPartition::create(device, 8));
+        CHECK(lode::test::require_error(own.record(foreign))
+                  .message.starts_with("The event belongs to device 1"));
+        CHECK(own.wait(foreign));
         CHECK(refused(device, {.concurrency = 2, .of = &own}, Errc::invalid_argument)
                   .ends_with("leave concurrency and balanced unset."));
         CHECK(lode::test::require_error(empty.work_queues()).code == Errc::invalid_argument);
