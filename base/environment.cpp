@@ -126,6 +126,10 @@ constexpr EnvironmentVariable table[] = {
      "The size limit of the precompiled headers that workers make, such as 2GiB or a number of "
      "bytes; 0 makes none.",
      "1GiB"},
+    {"LODE_PTX",
+     "What compiles PTX that is loaded on a GPU: driver, at every load; assemble, nvJitLink once, "
+     "into the cache.",
+     "driver", "driver, assemble"},
     {"LODE_RECORD", "A file to which every request for compiled code is added, for lode warm.",
      "not recorded"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},

@@ -2,8 +2,10 @@
 
 #include <lode/jit/image_file.hpp>
 
+#include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -17,22 +19,42 @@ using lode::c::require;
 
 namespace {
 
+/// What code in memory is called without a name, by language: the order of LODE_LANGUAGE_….
+constexpr const char* usual_names[] = {"source.cu", "source.ptx", "source.ll"};
+static_assert(static_cast<int>(lode::Source::Language::cuda) == LODE_LANGUAGE_CUDA &&
+              static_cast<int>(lode::Source::Language::ptx) == LODE_LANGUAGE_PTX &&
+              static_cast<int>(lode::Source::Language::nvvm_ir) == LODE_LANGUAGE_NVVM_IR);
+
+lode::Source in_memory(lode::Source::Language language, std::string_view code, const char* name) {
+    const bool is_named = name != nullptr && *name != '\0';
+    return lode::Source::of(language, std::string(code),
+                            is_named ? name : usual_names[static_cast<int>(language)]);
+}
+
 Result<lode::Source> to_source(const lode_source* given) {
     LODE_TRY_ASSIGN(const auto source, read_struct("lode_source", given));
-    const int set = static_cast<int>(source.file != nullptr) +
-                    static_cast<int>(source.cuda != nullptr) +
-                    static_cast<int>(source.ptx != nullptr);
+    const int set =
+        static_cast<int>(source.file != nullptr) + static_cast<int>(source.cuda != nullptr) +
+        static_cast<int>(source.ptx != nullptr) + static_cast<int>(source.code != nullptr);
     if (set != 1) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("lode_source has {} of the members file, cuda and ptx; exactly one "
-                                "must be set.",
-                                set));
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("lode_source has {} of the members file, cuda, ptx and code; exactly "
+                        "one must be set.",
+                        set));
     }
     if (source.file != nullptr) return lode::Source::file(source.file);
-    const std::string name = source.name != nullptr ? source.name : "";
+    if (source.cuda != nullptr)
+        return in_memory(lode::Source::Language::cuda, source.cuda, source.name);
     if (source.ptx != nullptr)
-        return lode::Source::ptx(source.ptx, name.empty() ? "source.ptx" : name);
-    return lode::Source::text(source.cuda, name.empty() ? "source.cu" : name);
+        return in_memory(lode::Source::Language::ptx, source.ptx, source.name);
+    if (source.language < 0 || source.language >= static_cast<int>(std::size(usual_names))) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("lode_source.language ({}) is none of LODE_LANGUAGE_….", source.language));
+    }
+    return in_memory(static_cast<lode::Source::Language>(source.language),
+                     {static_cast<const char*>(source.code), source.code_size}, source.name);
 }
 
 /// A list of strings, none of which may be NULL.

@@ -10,6 +10,7 @@
 #include <lode/base/image.hpp>
 #include <lode/jit/compile_request.hpp>
 
+#include <concepts>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -47,6 +48,16 @@ bool note_texts(CompileFiles& files, const CompileRequest& request,
 /// thread. The request's limits have no effect here. Errors: as Compiler::compile; cancelled.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const CompileRequest& request,
                                          const CompileContext& context = {});
+
+/// The same with the tools of another language.
+template <class Tools>
+requires requires(const Tools& tools, const CompileRequest& request, CompileContext context) {
+    { tools.compile(request, context) } -> std::same_as<Result<Image>>;
+}
+[[nodiscard]] Result<Image> compile_with(const Tools& tools, const CompileRequest& request,
+                                         const CompileContext& context = {}) {
+    return tools.compile(request, context);
+}
 
 /// Wraps a PTX source in an Image; needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);

@@ -3,12 +3,12 @@
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 #include "jit/compile_failure.hpp"
+#include "jit/compile_ptx.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvvm_log.hpp"
-#include "jit/ptxas_report.hpp"
 #include "jit/text.hpp"
 
 #include <algorithm>
@@ -19,33 +19,6 @@
 
 namespace LODE_NAMESPACE {
 namespace {
-
-/// The messages of a link without what -verbose adds, which differs between equal links.
-std::string messages_of(std::string_view log) {
-    const std::string rest = split_ptxas_report(log).messages;
-    std::string messages;
-    for (std::string_view lines = rest; !lines.empty();) {
-        const auto line = take_line(lines);
-        if (!line.starts_with("info ")) messages.append(line).push_back('\n');
-    }
-    return messages;
-}
-
-/// Machine code of the PTX of one module.
-Result<Image> assemble(const nvjitlink::Library& linker, const CompileRequest& request,
-                       const IrFlags& flags, std::string_view ptx, FileAccesses& accesses) {
-    LinkInput input;
-    input.kind = LinkInput::Kind::ptx;
-    input.name = request.source.name();
-    const auto bytes = as_bytes(ptx);
-    input.bytes.assign(bytes.begin(), bytes.end());
-    auto linked = nvjitlink::link(linker, std::span(&input, 1), request.arch, flags.link, accesses);
-    if (linked)
-        linked->log = messages_of(linked->log);
-    else if (linked.error().code == Errc::link_failed)
-        linked.error().code = Errc::compile_failed;
-    return linked;
-}
 
 /// A hint for opaque pointers where the compiler reads LLVM 7's IR; else empty.
 std::string dialect_hint(const Diagnostic& first, std::string_view code, const Arch& arch) {
@@ -122,7 +95,8 @@ Result<Image> IrTools::compile_here(const CompileRequest& request, const IrFlags
         const auto bytes = as_bytes(outcome.code);
         image.lto_ir.assign(bytes.begin(), bytes.end());
     } else if (request.arch.is_real()) {
-        LODE_TRY_ASSIGN(image, assemble(*linker_, request, flags, outcome.code, seen.compiler));
+        LODE_TRY_ASSIGN(image,
+                        assemble(*linker_, request, flags.link, outcome.code, seen.compiler));
     }
     if (!request.options.lto) image.ptx = std::move(outcome.code);
     image.name = request.source.name();
@@ -138,7 +112,7 @@ Result<Image> IrTools::compile_here(const CompileRequest& request, const IrFlags
 Result<Image> IrTools::compile(const CompileRequest& request, const CompileContext& context) const {
     CompileFiles unwanted;
     CompileFiles& seen = context.files != nullptr ? *context.files : unwanted;
-    seen.is_watched = compiler_->is_watched();
+    seen.is_watched = watches_files();
     LODE_TRY_ASSIGN(const IrFlags flags, ir_flags(request));
     LODE_TRY_ASSIGN(const std::string code, request.source.read());
     if (!linker_ && request.arch.is_real() && !request.options.lto) {

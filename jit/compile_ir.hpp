@@ -33,9 +33,14 @@ struct IrFlags {
 /// Opened once, never changed: every member may be called from any thread.
 class IrTools {
 public:
+    static constexpr const char* product = nvvm::NvvmLibrary::product;
+
     /// To be called on a compiler's thread. Errors: compiler_missing, with every attempt.
     [[nodiscard]] static Result<std::shared_ptr<const IrTools>> open(
         const NvrtcSearchEnvironment& here);
+
+    /// Whether a FileAccessScope records what libNVVM asks the system.
+    [[nodiscard]] bool watches_files() const noexcept { return compiler_->is_watched(); }
 
     /// On a compiler's thread.
     [[nodiscard]] Result<CompilerProperties> properties() const;

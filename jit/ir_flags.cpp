@@ -1,6 +1,6 @@
 #include "base/try.hpp"
 #include "jit/compile_ir.hpp"
-#include "jit/request/options_fields.hpp"
+#include "jit/request/refused_options.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -13,32 +13,9 @@ namespace LODE_NAMESPACE {
 namespace {
 
 /// The members of CompileOptions that IR has too, or that change nothing for it.
-constexpr std::string_view kept_members[] = {"math",  "max_registers", "line_info",
-                                             "debug", "source_files",  "relocatable",
-                                             "lto",   "extra_flags",   "toolkit_headers"};
-
-tl::unexpected<Error> refuse(const CompileRequest& request, std::string_view what,
-                             std::string_view why) {
-    return fail(Errc::invalid_argument,
-                fmt::format("'{}' is NVVM IR, which {} doesn't apply to: {}.",
-                            request.source.name(), what, why));
-}
-
-/// The first member that is set and has no meaning for IR; empty if there is none. A new member is
-/// one of these until it is kept.
-std::string refused_member(const CompileOptions& options) {
-    static const CompileOptions usual;
-    std::string refused;
-    each_field(options, [&](const char* name, const auto& value, auto /*flag*/) {
-        if (std::ranges::find(kept_members, name) != std::end(kept_members)) return;
-        each_field(usual, [&](std::string_view other, const auto& unset, auto /*flag*/) {
-            if constexpr (std::is_same_v<decltype(value), decltype(unset)>) {
-                if (other == name && value != unset && refused.empty()) refused = name;
-            }
-        });
-    });
-    return refused;
-}
+constexpr std::string_view ir_members[] = {"math",  "max_registers", "line_info",
+                                           "debug", "source_files",  "relocatable",
+                                           "lto",   "extra_flags",   "toolkit_headers"};
 
 /// libNVVM's documented flags that have no member.
 bool is_flag(std::string_view flag) {
@@ -69,25 +46,27 @@ std::vector<std::string> math_flags(const Math& math) {
 Result<IrFlags> ir_flags(const CompileRequest& request) {
     const CompileOptions& options = request.options;
     const bool makes_code = request.arch.is_real() && !options.lto;
-    if (const auto member = refused_member(options); !member.empty()) {
-        return refuse(request, "CompileOptions::" + member,
-                      "it is an option of a C++ front end, which IR has passed already");
+    if (const auto member = refused_member(options, ir_members); !member.empty()) {
+        return fail_for_option(request, "CompileOptions::" + member,
+                               "it is an option of a C++ front end, which IR has passed already");
     }
     if (!request.name_expressions.empty()) {
-        return refuse(request,
-                      fmt::format("the name expression '{}'", request.name_expressions.front()),
-                      "only C++ has templates; name a kernel by its symbol");
+        return fail_for_option(
+            request, fmt::format("the name expression '{}'", request.name_expressions.front()),
+            "only C++ has templates; name a kernel by its symbol");
     }
     if (options.relocatable && makes_code) {
-        return refuse(request, "CompileOptions::relocatable",
-                      fmt::format("its machine code is linked already. Compile for {}, whose PTX "
-                                  "can be linked, or with CompileOptions::lto",
-                                  request.arch.as_virtual().to_string()));
+        return fail_for_option(
+            request, "CompileOptions::relocatable",
+            fmt::format("its machine code is linked already. Compile for {}, whose PTX "
+                        "can be linked, or with CompileOptions::lto",
+                        request.arch.as_virtual().to_string()));
     }
     if (options.max_registers > 0 && !makes_code) {
-        return refuse(request, "CompileOptions::max_registers",
-                      "it is a limit of machine code, and the image has none. Give it to the "
-                      "linker, or annotate the kernel in the IR");
+        return fail_for_option(
+            request, "CompileOptions::max_registers",
+            "it is a limit of machine code, and the image has none. Give it to the "
+            "linker, or annotate the kernel in the IR");
     }
     constexpr int most_registers = 255;
     if (options.max_registers < 0 || options.max_registers > most_registers) {
@@ -98,9 +77,9 @@ Result<IrFlags> ir_flags(const CompileRequest& request) {
     }
     for (const auto& flag : options.extra_flags) {
         if (is_flag(flag)) continue;
-        return refuse(request, fmt::format("the extra flag '{}'", flag),
-                      "libNVVM's flags without an option are -opt=0, -opt=3 and "
-                      "-jump-table-density=N, with N from 0 to 101");
+        return fail_for_option(request, fmt::format("the extra flag '{}'", flag),
+                               "libNVVM's flags without an option are -opt=0, -opt=3 and "
+                               "-jump-table-density=N, with N from 0 to 101");
     }
 
     IrFlags flags{{"-arch=" + request.arch.as_virtual().to_string()}, {}};

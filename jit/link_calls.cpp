@@ -34,15 +34,7 @@ LinkCalls::LinkCalls(nvjitlink::Library library)
       file_(compiler_file(library_.info.path)) {}
 
 CompilerProperties LinkCalls::properties() const {
-    CompilerProperties made;
-    constexpr int major_unit = 1000;
-    constexpr int minor_unit = 10;
-    made.info.version_major = library_.info.version / major_unit;
-    made.info.version_minor = library_.info.version % major_unit / minor_unit;
-    made.info.build = cuda_version_text(library_.info.version);
-    made.info.path = library_.info.path;
-    made.files = {file_};
-    return made;
+    return nvjitlink::properties_of(library_, file_);
 }
 
 void LinkCalls::forget() noexcept {

@@ -8,6 +8,7 @@
 #include "jit/nvrtc/compiler_thread.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/locate.hpp"
+#include "jit/target_rules.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>
@@ -126,13 +127,16 @@ int input_type(LinkInput::Kind kind) noexcept {
     return 0;
 }
 
+bool is_lto(std::span<const LinkInput> inputs, const LinkOptions& options) {
+    return options.lto || std::ranges::any_of(inputs, [](const LinkInput& input) {
+               return input.kind == LinkInput::Kind::lto_ir;
+           });
+}
+
 std::vector<std::string> flags_of(std::span<const LinkInput> inputs, const Arch& target,
                                   const LinkOptions& options) {
-    const bool lto = options.lto || std::ranges::any_of(inputs, [](const LinkInput& input) {
-                         return input.kind == LinkInput::Kind::lto_ir;
-                     });
     std::vector<std::string> flags{"-arch=" + target.to_string()};
-    if (lto) flags.emplace_back("-lto");
+    if (is_lto(inputs, options)) flags.emplace_back("-lto");
     if (!target.is_real()) flags.emplace_back("-ptx");
     if (options.max_registers > 0)
         flags.push_back(fmt::format("-maxrregcount={}", options.max_registers));
@@ -150,6 +154,22 @@ std::vector<std::string> flags_of(std::span<const LinkInput> inputs, const Arch&
     if (options.drop_unused_variables) flags.emplace_back("-optimize-unused-variables");
     flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
     return flags;
+}
+
+CompilerProperties properties_of(const Library& library, const CompilerFile& file) {
+    constexpr int major_unit = 1000;
+    constexpr int minor_unit = 10;
+    const LinkerInfo& linker = library.info;
+    CompilerProperties made;
+    made.info.product = product;
+    made.info.version_major = linker.version / major_unit;
+    made.info.version_minor = linker.version % major_unit / minor_unit;
+    made.info.build = cuda_version_text(linker.version);
+    made.info.path = linker.path;
+    made.info.supported = target_rules::capabilities_of(linker.version);
+    made.info.search_attempts = linker.search_attempts;
+    made.files = {file};
+    return made;
 }
 
 std::vector<LibraryPlace> places(const LinkerSearch& search) {

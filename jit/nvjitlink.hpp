@@ -3,6 +3,7 @@
 
 #include "base/shared_library.hpp"
 #include "jit/files/file_accesses.hpp"
+#include "jit/nvrtc/library.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/linker.hpp>
@@ -20,6 +21,7 @@ namespace LODE_NAMESPACE::nvjitlink {
 // binds every name to that toolkit's version. Source: nvJitLink.h of CUDA 13.0.
 using Handle = struct nvJitLink*;
 inline constexpr int success = 0;
+inline constexpr const char* product = "nvJitLink";
 
 /// "NVJITLINK_ERROR_PTX_COMPILE"
 std::string_view result_name(int result) noexcept;
@@ -37,7 +39,7 @@ struct Table {
     int (*cubin)(Handle, void*) = nullptr;
     int (*ptx_size)(Handle, std::size_t*) = nullptr;  ///< May be null, as `ptx`.
     int (*ptx)(Handle, char*) = nullptr;
-    int (*lto_ir_size)(Handle, std::size_t*) = nullptr;  ///< May be null, as `lto_ir`.
+    int (*lto_ir_size)(Handle, std::size_t*) = nullptr;  ///< Null before 13.3, as `lto_ir`.
     int (*lto_ir)(Handle, void*) = nullptr;
     int (*error_log_size)(Handle, std::size_t*) = nullptr;
     int (*error_log)(Handle, char*) = nullptr;
@@ -45,6 +47,9 @@ struct Table {
     int (*info_log)(Handle, char*) = nullptr;
     int (*version)(unsigned*, unsigned*) = nullptr;  ///< Absent before 12.3.
 };
+
+/// Whether a link optimises across its inputs.
+[[nodiscard]] bool is_lto(std::span<const LinkInput> inputs, const LinkOptions& options);
 
 /// The options of a link, in canonical order.
 [[nodiscard]] std::vector<std::string> flags_of(std::span<const LinkInput> inputs,
@@ -55,6 +60,9 @@ struct Library {
     Table table;
     LinkerInfo info;
 };
+
+/// Those of the library, which is `file`. The targets are those that its release of CUDA has.
+[[nodiscard]] CompilerProperties properties_of(const Library& library, const CompilerFile& file);
 
 /// All places to try for the library, best first; none is opened.
 [[nodiscard]] std::vector<LibraryPlace> places(const LinkerSearch& search);

@@ -17,21 +17,37 @@ Source Source::file(const std::filesystem::path& path) {
     return {language_of(path.string()), path.string(), {}, true};
 }
 
+Source Source::of(Language language, std::string code, std::string name) {
+    return {language, std::move(name), std::move(code), false};
+}
+
 Source Source::text(std::string code, std::string name) {
-    return {Language::cuda, std::move(name), std::move(code), false};
+    return of(Language::cuda, std::move(code), std::move(name));
 }
 
 Source Source::ptx(std::string code, std::string name) {
-    return {Language::ptx, std::move(name), std::move(code), false};
+    return of(Language::ptx, std::move(code), std::move(name));
 }
 
 Source Source::nvvm_ir(std::string code, std::string name) {
-    return {Language::nvvm_ir, std::move(name), std::move(code), false};
+    return of(Language::nvvm_ir, std::move(code), std::move(name));
 }
 
 Source Source::named(std::string code, std::string name) {
     const Language language = language_of(name);
-    return {language, std::move(name), std::move(code), false};
+    return of(language, std::move(code), std::move(name));
+}
+
+std::string_view to_string(Source::Language language) noexcept {
+    switch (language) {
+        case Source::Language::cuda:
+            return "CUDA C++";
+        case Source::Language::ptx:
+            return "PTX";
+        case Source::Language::nvvm_ir:
+            return "NVVM IR";
+    }
+    return "unknown";
 }
 
 std::filesystem::path Source::folder() const {

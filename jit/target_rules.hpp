@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace LODE_NAMESPACE::target_rules {
 
@@ -18,6 +19,9 @@ std::optional<std::string> refuses_ptx(int needs, const ToolProperties& tools);
 /// PTX linked by nvJitLink for a device.
 std::optional<std::string> refuses_link(int needs, ComputeCapability device,
                                         const ToolProperties& tools);
+
+/// What a toolkit of this version makes code for; ascending.
+std::vector<ComputeCapability> capabilities_of(int toolkit_version);
 
 /// Code for `arch` on the device, by the compatibility rules.
 std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability device);

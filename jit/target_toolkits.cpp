@@ -1,5 +1,6 @@
 // CUDA releases: the PTX ISA version and the devices that each supports.
 #include "base/ptx_releases.hpp"
+#include "jit/target_rules.hpp"
 
 #include <lode/jit/target.hpp>
 
@@ -53,6 +54,17 @@ std::optional<ToolkitRange> toolkits_for(ComputeCapability cc) noexcept {
     const auto found = std::ranges::find(device_releases, cc, &DeviceRelease::cc);
     if (found == std::end(device_releases)) return std::nullopt;
     return found->toolkits;
+}
+
+std::vector<ComputeCapability> target_rules::capabilities_of(int toolkit_version) {
+    std::vector<ComputeCapability> made;
+    for (const auto& [cc, toolkits] : device_releases) {
+        if (toolkit_version >= toolkits.first &&
+            (toolkits.last == 0 || toolkit_version <= toolkits.last))
+            made.push_back(cc);
+    }
+    std::ranges::sort(made);
+    return made;
 }
 
 }  // namespace LODE_NAMESPACE

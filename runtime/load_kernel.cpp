@@ -1,6 +1,7 @@
 #include "runtime/load_kernel.hpp"
 
 #include "base/try.hpp"
+#include "jit/target_rules.hpp"
 #include "runtime/state/library_state.hpp"
 
 #include <lode/base/environment.hpp>
@@ -17,18 +18,47 @@
 namespace LODE_NAMESPACE::detail {
 namespace {
 
-/// The architecture and the options of a compilation for a device.
-struct TargetedOptions {
+/// A compilation for a device.
+struct Targeted {
     Arch arch;
     CompileOptions compile;
+    std::string left_to_driver = {};  ///< Why PTX is, as a clause; empty if that is its policy.
 };
 
-Result<TargetedOptions> targeted(const DeviceState& device, const Source& source,
-                                 const KernelOptions& options) {
-    TargetedOptions made{Arch(device.properties.cc).as_virtual(), options.compile};
+/// The target for which nvJitLink assembles a PTX source; or why it is left to the driver.
+tl::expected<Arch, std::string> assembled_target(const DeviceState& device, const Source& source,
+                                                 const KernelOptions& options) {
+    const auto leave = [](std::string why) { return tl::unexpected(std::move(why)); };
+    if (device.compiler.options().ptx == PtxPolicy::driver) return leave({});
+    if (device.driver->is_emulator()) return leave("the software device runs PTX");
+    if (environment_flag("LODE_FORCE_PTX").value_or(false))
+        return leave("LODE_FORCE_PTX asks for PTX");
+    if (options.load != LoadOptions{}) return leave("LoadOptions are for its compiler");
+    const auto ptx = source.read().and_then(
+        [&](std::string code) { return Image::from_ptx(std::move(code), source.name()); });
+    const auto cc = device.properties.cc;
+    if (!ptx || !ptx->arch.runs_on(cc)) return leave({});  // Loading it is an error.
+    const int needs = cuda_version_of_ptx(ptx_version_of(ptx->ptx).value_or(PtxVersion{}));
+    if (needs == 0) return leave("this lode doesn't know its version");
+    const auto linker = device.compiler.info(Source::Language::ptx);
+    if (!linker) return leave(linker.error().message);
+    const int version = linker->version_major * 1000 + linker->version_minor * 10;
+    if (auto why = target_rules::refuses_link(
+            needs, cc, {.driver_version = device.driver->version, .linker_version = version}))
+        return leave(*std::move(why));
+    return Arch(cc, ptx->arch.suffix());
+}
+
+Result<Targeted> targeted(const DeviceState& device, const Source& source,
+                          const KernelOptions& options) {
+    Targeted made{Arch(device.properties.cc).as_virtual(), options.compile};
     if (source.language() != Source::Language::ptx) {
         LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix, source.language()));
         made.arch = chosen.arch;
+    } else if (auto assembled = assembled_target(device, source, options)) {
+        made.arch = *assembled;
+    } else {
+        made.left_to_driver = std::move(assembled).error();
     }
     return made;
 }
@@ -242,12 +272,17 @@ Result<CompileRequest> request_for(const DeviceState& device, const Source& sour
 Result<CachedImage> compile_for(const DeviceState& device, const Source& source,
                                 const KernelOptions& options, std::span<const std::string> names) {
     const auto compiled = [&]() -> Result<CachedImage> {
-        if (options.limits.any()) {
-            LODE_TRY_ASSIGN(const auto request, request_for(device, source, options, names));
-            return device.compiler.compile(request);
+        LODE_TRY_ASSIGN(auto made, targeted(device, source, options));
+        LODE_TRY_ASSIGN(CachedImage image, device.compiler.compile({source,
+                                                                    made.arch,
+                                                                    std::move(made.compile),
+                                                                    {names.begin(), names.end()},
+                                                                    options.limits}));
+        if (!made.left_to_driver.empty()) {
+            image.report.miss.detail = std::move(made.left_to_driver);
+            image.report.not_kept = image.report.miss.to_string();
         }
-        LODE_TRY_ASSIGN(const auto made, targeted(device, source, options));
-        return device.compiler.compile(source, made.arch, made.compile, names);
+        return image;
     };
     auto cached = compiled();
     if (cached) remember(device, *cached, source, options, names);

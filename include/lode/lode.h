@@ -162,13 +162,23 @@ LODE_C_API lode_status lode_device_sync(const lode_device* device);
 
 /* -- Compilation ----------------------------------------------------------------------------- */
 
-/** Kernel source: exactly one of `file`, `cuda` and `ptx` is set. */
+/** The language of code in memory. */
+enum {
+    LODE_LANGUAGE_CUDA = 0, /**< CUDA C++ */
+    LODE_LANGUAGE_PTX,      /**< PTX */
+    LODE_LANGUAGE_NVVM_IR   /**< NVVM IR, as text or bitcode. */
+};
+
+/** Kernel source: exactly one of `file`, `cuda`, `ptx` and `code` is set. */
 typedef struct lode_source {
     size_t size;      /**< sizeof(lode_source) */
-    const char* file; /**< A file: PTX if its name ends in .ptx, CUDA C++ otherwise. */
+    const char* file; /**< A file: PTX if it ends in .ptx, NVVM IR in .ll and .bc, else CUDA C++. */
     const char* cuda; /**< CUDA C++ */
     const char* ptx;  /**< PTX */
-    const char* name; /**< The name of `cuda` or `ptx` in messages; may be NULL. */
+    const char* name; /**< The name of code in memory in messages; may be NULL. */
+    const void* code; /**< Code of `language`; needs no NUL at its end. */
+    size_t code_size; /**< Of `code`, in bytes. */
+    int32_t language; /**< LODE_LANGUAGE_…, of `code`. */
 } lode_source;
 
 /** A header in memory. */

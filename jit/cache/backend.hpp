@@ -14,6 +14,7 @@
 #include <lode/jit/compiler.hpp>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -99,9 +100,12 @@ public:
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(
     CompilerSearch search, std::shared_ptr<BackendWorkers> workers, pch::Settings pch);
 
+/// Those of languages other than CUDA C++.
+using Backends = std::map<Source::Language, std::unique_ptr<CompilerBackend>>;
+
 /// libNVVM and nvJitLink, searched for as by Compiler, in this process or in workers.
-[[nodiscard]] std::unique_ptr<CompilerBackend> make_ir_backend(
-    CompilerSearch search, std::shared_ptr<BackendWorkers> workers);
+[[nodiscard]] Backends make_tools_backends(const CompilerSearch& search,
+                                           const std::shared_ptr<BackendWorkers>& workers);
 
 /// The nvJitLink in a file, for the calls of programs (link_call.hpp) alone.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_linker_backend(std::filesystem::path library,

@@ -16,10 +16,9 @@
 namespace LODE_NAMESPACE::cache {
 namespace {
 
-std::unique_ptr<worker::Pool> make_pool(const WorkerOptions& options,
-                                        const NvrtcSearchEnvironment& search) {
-    if (!options.jail) return std::make_unique<worker::Pool>(options);
-    worker::JailSetup setup{search,
+std::string jail_argument(const WorkerOptions& options, const worker::Request& first) {
+    worker::JailSetup setup{first.compilation.source.language(),
+                            first.nvrtc,
                             {},
                             static_cast<std::uint32_t>(std::max(options.jail->max_open_files, 0)),
                             options.jail->max_read_bytes};
@@ -27,14 +26,25 @@ std::unique_ptr<worker::Pool> make_pool(const WorkerOptions& options,
         std::error_code ignored;
         setup.folders.push_back(std::filesystem::absolute(folder, ignored));
     }
-    return std::make_unique<worker::Pool>(options, worker::to_argument(setup));
+    return worker::to_argument(setup);
 }
 
 }  // namespace
 
-BackendWorkers::BackendWorkers(const WorkerOptions& options, const NvrtcSearchEnvironment& search,
-                               Log log)
-    : options_(options), pool_(make_pool(options, search)), log_(std::move(log)) {}
+worker::Pool& BackendWorkers::pool_for(const worker::Request& request) {
+    if (!options_.jail) return pool_;
+    const std::lock_guard guard(jails_mutex_);
+    auto& jail = jails_[request.compilation.source.language()];
+    if (!jail) jail = std::make_unique<worker::Pool>(options_, jail_argument(options_, request));
+    return *jail;
+}
+
+void BackendWorkers::quiesce() noexcept {
+    pool_.quiesce();
+    const std::lock_guard guard(jails_mutex_);
+    for (auto& [language, jail] : jails_)
+        jail->quiesce();
+}
 
 CompileLimits BackendWorkers::with_defaults(CompileLimits limits) const {
     if (limits.time.count() <= 0) limits.time = options_.limits.time;
@@ -51,14 +61,14 @@ Result<bool> BackendWorkers::take(const CompileRequest& request, bool prefers_wo
                                 request.source.name()));
     }
     if (leaves_traces(request.options)) {
-        const auto found = pool_->find();
+        const auto found = pool_.find();
         if (found) return true;
         return worker::fail_without_worker(
             trace_reason, fmt::format("compiling '{}'", request.source.name()), found.error());
     }
     if (must || options_.policy == WorkerPolicy::always) return true;
     if (options_.policy == WorkerPolicy::never || !prefers_worker) return false;
-    const auto found = pool_->find();
+    const auto found = pool_.find();
     if (!found && !has_warned_.exchange(true)) {
         log_.write(LogLevel::info,
                    fmt::format("Asynchronous requests are compiled in this process, where "
@@ -97,7 +107,7 @@ Result<Image> BackendWorkers::compile(worker::Request request, const CompileCont
 
 Result<worker::Answer> BackendWorkers::run(const worker::Request& request,
                                            const CompileControl& control) {
-    return pool_->compile(request, control);
+    return pool_for(request).compile(request, control);
 }
 
 }  // namespace LODE_NAMESPACE::cache

@@ -12,15 +12,19 @@
 #include <lode/jit/workers.hpp>
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 namespace LODE_NAMESPACE::cache {
 
 /// Thread-safe. All compilers of a CachedCompiler share one.
 class BackendWorkers {
 public:
-    /// In a jail if the options ask for one, with NVRTC from `search`.
-    BackendWorkers(const WorkerOptions& options, const NvrtcSearchEnvironment& search, Log log);
+    /// In jails if the options ask for them.
+    BackendWorkers(const WorkerOptions& options, Log log)
+        : options_(options), pool_(options), log_(std::move(log)) {}
 
     [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
 
@@ -49,14 +53,19 @@ public:
                                              const CompileControl& control);
 
     /// Ends those that serve no request.
-    void quiesce() noexcept { pool_->quiesce(); }
+    void quiesce() noexcept;
 
 private:
     /// A request's limits, and the options' in the place of those that it doesn't have.
     [[nodiscard]] CompileLimits with_defaults(CompileLimits limits) const;
 
+    /// The workers for a request: a jail is made for one compiler.
+    [[nodiscard]] worker::Pool& pool_for(const worker::Request& request);
+
     const WorkerOptions options_;
-    const std::unique_ptr<worker::Pool> pool_;
+    worker::Pool pool_;  ///< Those without a jail.
+    std::mutex jails_mutex_;
+    std::map<Source::Language, std::unique_ptr<worker::Pool>> jails_;
     const Log log_;
     std::atomic<bool> has_warned_ = false;
 };

@@ -40,12 +40,11 @@ private:
 }  // namespace
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
-    auto workers = std::make_shared<cache::BackendWorkers>(
-        options.workers, NvrtcSearchEnvironment::of_process(search.nvrtc), options.log);
+    auto workers = std::make_shared<cache::BackendWorkers>(options.workers, options.log);
     auto nvrtc = cache::make_nvrtc_backend(search, workers, cache::pch_settings(options));
-    auto ir = cache::make_ir_backend(std::move(search), std::move(workers));
-    *this = CachedCompiler(std::make_shared<State>(std::move(nvrtc), std::move(options),
-                                                   os::FileOperations::system(), std::move(ir)));
+    auto others = cache::make_tools_backends(search, workers);
+    *this = CachedCompiler(std::make_shared<State>(
+        std::move(nvrtc), std::move(options), os::FileOperations::system(), std::move(others)));
 }
 
 // Asynchronous work holds the state itself. The copies share a count of their own, which tells when
@@ -105,7 +104,7 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::dependencies(
         files.push_back(std::filesystem::absolute(request.source.name(), problem));
         if (problem) return fail_from_errno("Finding", request.source.name(), problem.value());
     }
-    if (request.source.language() == Source::Language::ptx) return files;
+    if (answer.report.miss.reason == MissReason::ptx_source) return files;
     const auto headers = state_->pipeline.headers_of(request);
     if (!headers) {
         return fail(
@@ -156,10 +155,10 @@ const CacheOptions& CachedCompiler::options() const noexcept {
 CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend,
                                            CacheOptions options,
                                            const os::FileOperations& operations,
-                                           std::unique_ptr<cache::CompilerBackend> ir)
+                                           cache::Backends others)
     : storage(std::move(options), operations),
       tasks(storage.options().executor, slow_threads(storage.options().workers)),
-      pipeline(std::move(backend), std::move(ir), storage, requests, flights) {
+      pipeline(std::move(backend), std::move(others), storage, requests, flights) {
     // The handler for the end of the process is registered now, before any of a library.
     [[maybe_unused]] const ProcessUse use;
 }

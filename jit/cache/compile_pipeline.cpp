@@ -60,8 +60,7 @@ Result<CachedImage> CompilePipeline::answer(CompileRequest& request, const Reque
             return tl::unexpected(std::move(read).error());
         return compile_uncached(request, {MissReason::unreadable_source}, context);
     }
-    if (request.source.language() == Source::Language::ptx)
-        return compile_uncached(request, {MissReason::ptx_source}, context);
+    if (is_wrapped(request)) return compile_uncached(request, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, compiler_of(request).identity.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared, prepare(request, *compiler));
     if (std::string why = uncacheable_reason(request); !why.empty()) {
@@ -87,9 +86,9 @@ Result<PreparedRequest> CompilePipeline::prepare(const CompileRequest& request,
 
 void CompilePipeline::with_prepared(CompileRequest request,
                                     const std::function<void(const PreparedRequest&)>& use) {
-    const auto read = read_source(request);
+    if (is_wrapped(request) || !read_source(request)) return;
     const auto compiler = compiler_of(request).identity.get();
-    if (!read || !compiler || request.source.language() == Source::Language::ptx) return;
+    if (!compiler) return;
     const auto prepared = prepare(request, **compiler);
     if (prepared && uncacheable_reason(request).empty()) use(*prepared);
 }

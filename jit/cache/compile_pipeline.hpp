@@ -17,6 +17,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,13 +31,14 @@ using Flights = OncePerKey<Digest, CachedImage>;
 /// Thread-safe. `storage` and the others must outlive it.
 class CompilePipeline {
 public:
-    CompilePipeline(std::unique_ptr<CompilerBackend> backend, std::unique_ptr<CompilerBackend> ir,
-                    Storage& storage, Requests& requests, Flights& flights)
+    CompilePipeline(std::unique_ptr<CompilerBackend> backend, Backends others, Storage& storage,
+                    Requests& requests, Flights& flights)
         : compiler_(std::move(backend), storage),
           storage_(storage),
           requests_(requests),
           flights_(flights) {
-        if (ir) ir_compiler_.emplace(std::move(ir), storage);
+        for (auto& [language, other] : others)
+            others_.try_emplace(language, std::move(other), storage);
     }
 
     [[nodiscard]] Result<CompilerInfo> info(Source::Language language);
@@ -57,7 +59,7 @@ public:
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
         const CompileRequest& request);
     void discard(const CachedImage& refused) const { publisher_.withdraw(refused.report); }
-    void quiesce() { compiler_.backend->quiesce(); }  // The other one has the same workers.
+    void quiesce() { compiler_.backend->quiesce(); }  // The others have the same workers.
 
 private:
     struct Compiler {
@@ -69,10 +71,16 @@ private:
     };
 
     [[nodiscard]] Compiler& compiler_of(Source::Language language) {
-        return ir_compiler_ && language == Source::Language::nvvm_ir ? *ir_compiler_ : compiler_;
+        const auto other = others_.find(language);
+        return other != others_.end() ? other->second : compiler_;
     }
     [[nodiscard]] Compiler& compiler_of(const CompileRequest& request) {
-        return compiler_of(request.source.language());
+        return is_wrapped(request) ? compiler_ : compiler_of(request.source.language());
+    }
+    /// Whether a request is for the PTX that its source is.
+    [[nodiscard]] bool is_wrapped(const CompileRequest& request) const {
+        return request.source.language() == Source::Language::ptx &&
+               (!request.arch.is_real() || !others_.contains(Source::Language::ptx));
     }
     /// cache::prepare() with this compiler's options.
     [[nodiscard]] Result<PreparedRequest> prepare(const CompileRequest& request,
@@ -93,7 +101,7 @@ private:
                                                        const SourceFiles& source_files = {});
 
     Compiler compiler_;
-    std::optional<Compiler> ir_compiler_;
+    std::map<Source::Language, Compiler> others_;  ///< Those without compile with `compiler_`.
     Storage& storage_;
     Requests& requests_;
     Flights& flights_;

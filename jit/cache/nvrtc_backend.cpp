@@ -164,8 +164,7 @@ std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
 std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                     const WorkerOptions& workers, pch::Settings pch,
                                                     Log log) {
-    auto own = std::make_shared<BackendWorkers>(
-        workers, NvrtcSearchEnvironment::of_process(search.nvrtc), std::move(log));
+    auto own = std::make_shared<BackendWorkers>(workers, std::move(log));
     return make_nvrtc_backend(std::move(search), std::move(own), std::move(pch));
 }
 

@@ -25,6 +25,8 @@ constexpr Choice<CacheTrust> trusts[] = {{"any", CacheTrust::any},
                                          {"signed", CacheTrust::signed_only}};
 constexpr Choice<JitPolicy> policies[] = {
     {"allow", JitPolicy::allow}, {"warn", JitPolicy::warn}, {"forbid", JitPolicy::forbid}};
+constexpr Choice<PtxPolicy> ptx_policies[] = {{"driver", PtxPolicy::driver},
+                                              {"assemble", PtxPolicy::assemble}};
 
 /// Sets `value` from a variable whose value is one of the listed choices.
 template <class Value, std::size_t count>
@@ -86,6 +88,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_CACHE_TRUST", trusts, options.trust));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
+    LODE_TRY(choose("LODE_PTX", ptx_policies, options.ptx));
     LODE_TRY_ASSIGN(options.remote, RemoteCacheOptions::from_environment());
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
     options.folder = default_cache_folder();

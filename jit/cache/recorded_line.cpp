@@ -99,6 +99,8 @@ Result<std::string> recorded_line(const CompileRequest& request,
     } else {
         line["name"] = source.name();
         line["text"] = source.code();
+        if (source.language() != Source::Language::cuda)
+            line["language"] = name_of(source.language());
     }
     line["folder"] = working_folder.string();
     line["arch"] = arch.to_string();

@@ -50,7 +50,7 @@ Recorder::Recorder(const std::filesystem::path& file, Log log)
       log_(std::move(log)) {}
 
 void Recorder::record(const CompileRequest& request, const CachedImage& answer) {
-    if (request.source.language() != Source::Language::cuda) return;
+    if (answer.report.miss.reason == MissReason::ptx_source) return;  // Nothing compiles it.
     const auto try_to = [&]() -> Status {
         std::error_code unknown;
         const auto folder = std::filesystem::current_path(unknown);

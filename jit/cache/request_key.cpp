@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "jit/cache/link_key.hpp"
 #include "jit/compile_ir.hpp"
+#include "jit/compile_ptx.hpp"
 #include "jit/headers/other_inputs.hpp"
 #include "jit/headers/search_folders.hpp"
 #include "jit/request/options_fields.hpp"
@@ -61,12 +62,21 @@ struct FlaglessWriter {
     }
 };
 
+/// Other languages have no headers and no macros, and nvJitLink makes their machine code.
+bool is_cuda(const CompileRequest& request) noexcept {
+    return request.source.language() == Source::Language::cuda;
+}
+
 /// All flags that decide the result, without include folders.
 Result<std::vector<std::string>> flags_of(const CompileRequest& request) {
-    if (request.source.language() != Source::Language::nvvm_ir) {
+    if (is_cuda(request)) {
         CompileOptions canonical = request.options;
         canonical.include_folders.clear();
         return compile_flags(canonical);
+    }
+    if (request.source.language() == Source::Language::ptx) {
+        LODE_TRY_ASSIGN(const LinkOptions options, ptx_options(request));
+        return nvjitlink::flags_of({}, request.arch, options);
     }
     LODE_TRY_ASSIGN(IrFlags flags, ir_flags(request));
     std::ranges::move(nvjitlink::flags_of({}, request.arch, flags.link),
@@ -115,8 +125,8 @@ Result<Key> request_key(const CompileRequest& request, const KnownCompiler& comp
             key.field("variable", fmt::format("{}={}", name, *value));
         }
     }
-    if (request.source.language() == Source::Language::nvvm_ir) {
-        key.field("language", "NVVM IR");
+    if (!is_cuda(request)) {
+        key.field("language", to_string(request.source.language()));
         for (const auto name : link_variables()) {
             if (const auto value = foreign_environment(name))
                 key.field("variable", fmt::format("{}={}", name, *value));
@@ -132,8 +142,8 @@ Key entry_key(const Key& request, const Digest& header_list) {
 }
 
 std::string uncacheable_reason(const CompileRequest& request) {
-    // ir_flags() allows no flag of these, and IR has no macros.
-    if (request.source.language() == Source::Language::nvvm_ir) return {};
+    // Only NVRTC is given such flags.
+    if (!is_cuda(request)) return {};
     for (const auto& flag : request.options.extra_flags) {
         std::string_view name = flag;
         name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));

@@ -24,7 +24,7 @@ std::string CacheMiss::to_string() const {
         case MissReason::unreadable_source:
             return "its source can't be read";
         case MissReason::ptx_source:
-            return "it is PTX already";
+            return detail.empty() ? "it is PTX already" : "the driver compiles its PTX: " + detail;
         case MissReason::dependency_changed:
         case MissReason::uncacheable:
             break;

@@ -19,11 +19,11 @@ namespace LODE_NAMESPACE {
 
 class detail::CachedCompilerState : public std::enable_shared_from_this<CachedCompilerState> {
 public:
-    /// `operations` are those of the cache's folder, and must outlive the state. Without `ir`,
-    /// `backend` compiles every language.
+    /// `operations` are those of the cache's folder, and must outlive the state. `backend` compiles
+    /// the languages that aren't among the others.
     CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
                         const os::FileOperations& operations = os::FileOperations::system(),
-                        std::unique_ptr<cache::CompilerBackend> ir = nullptr);
+                        cache::Backends others = {});
 
     [[nodiscard]] Result<CachedImage> compile(CompileRequest request);
     /// CachedCompiler::quiesce() and resume()

@@ -20,6 +20,8 @@ using worker::write;
 
 enum class Outcome : std::uint8_t { image, error };
 
+constexpr auto last_language = Source::Language::nvvm_ir;
+
 Result<ByteReader> begin(std::span<const std::byte> bytes) {
     ByteReader in(bytes);
     const auto version = in.number<std::uint32_t>();
@@ -68,7 +70,7 @@ void write(ByteWriter& out, const Source& source) {
     out.long_text(source.code());
 }
 Source read_source(ByteReader& in) {
-    const auto language = in.enumerator(Source::Language::nvvm_ir);
+    const auto language = in.enumerator(last_language);
     const bool is_file = in.flag();
     const bool is_read = in.flag();
     std::string name = in.text();
@@ -77,15 +79,7 @@ Source read_source(ByteReader& in) {
         const Source source = Source::file(name);
         return is_read ? source.pinned(std::move(code)) : source;
     }
-    switch (language) {
-        case Source::Language::ptx:
-            return Source::ptx(std::move(code), std::move(name));
-        case Source::Language::nvvm_ir:
-            return Source::nvvm_ir(std::move(code), std::move(name));
-        case Source::Language::cuda:
-            break;
-    }
-    return Source::text(std::move(code), std::move(name));
+    return Source::of(language, std::move(code), std::move(name));
 }
 
 void write(ByteWriter& out, const pch::Settings& pch) {
@@ -314,6 +308,7 @@ bool Request::is_last() const {
 Bytes format_setup(const JailSetup& setup) {
     ByteWriter out;
     out.number(protocol_version);
+    out.number(static_cast<std::uint8_t>(setup.language));
     write(out, setup.nvrtc);
     MemberWriter{out}.put(setup.folders);
     out.number(setup.open_files);
@@ -324,6 +319,7 @@ Bytes format_setup(const JailSetup& setup) {
 Result<JailSetup> parse_setup(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
     JailSetup setup;
+    setup.language = in.enumerator(last_language);
     setup.nvrtc = read_search(in);
     MemberReader{in}.take(setup.folders);
     setup.open_files = in.number<std::uint32_t>();

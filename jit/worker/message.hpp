@@ -26,7 +26,7 @@
 namespace LODE_NAMESPACE::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 12;
+inline constexpr std::uint32_t protocol_version = 13;
 
 /// What a host wants of a worker.
 enum class Task : std::uint8_t {
@@ -79,7 +79,8 @@ struct Answer {
 
 /// What a worker in a jail needs to know at its start (jail.hpp).
 struct JailSetup {
-    NvrtcSearchEnvironment nvrtc;                ///< Where the host searches for the compiler.
+    Source::Language language;                   ///< What is compiled there.
+    NvrtcSearchEnvironment nvrtc;                ///< Where the host searches for its compiler.
     std::vector<std::filesystem::path> folders;  ///< Readable ones.
     std::uint32_t open_files = 0;
     std::uint64_t read_bytes = 0;

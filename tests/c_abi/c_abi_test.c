@@ -228,6 +228,35 @@ static void test_structures(void) {
     lode_kernel_free(kernel);
 }
 
+/* Code in memory of every language, without a NUL at its end. */
+static void test_languages(void) {
+    static const char* const cuda = "__global__ void k() {}...";
+    lode_source source = {sizeof source};
+    lode_image* image = NULL;
+    lode_status status;
+
+    source.code = cuda;
+    source.code_size = strlen(cuda) - 3;
+    NEED(lode_device_compile(device, &source, NULL, &image));
+    lode_image_free(image);
+    source.language = LODE_LANGUAGE_PTX;
+    source.code = scale_ptx;
+    source.code_size = strlen(scale_ptx);
+    NEED(lode_device_compile(device, &source, NULL, &image));
+    lode_image_free(image);
+    source.language = LODE_LANGUAGE_NVVM_IR;
+    source.code = "not IR";
+    source.code_size = 6;
+    status = lode_compile(runtime, &source, "compute_90", NULL, &image);
+    CHECK(status == LODE_COMPILE_FAILED || status == LODE_COMPILER_MISSING);
+    source.language = LODE_LANGUAGE_NVVM_IR + 1;
+    REFUSED(lode_compile(runtime, &source, "sm_90", NULL, &image), LODE_INVALID_ARGUMENT,
+            "LODE_LANGUAGE_");
+    source.ptx = scale_ptx;
+    REFUSED(lode_compile(runtime, &source, "sm_90", NULL, &image), LODE_INVALID_ARGUMENT,
+            "2 of the members");
+}
+
 static void test_wrong_arguments(void) {
     lode_source source = {sizeof source};
     lode_compile_options options = {sizeof options};
@@ -385,6 +414,7 @@ int main(void) {
     lode_runtime_resume(runtime);
     test_images();
     test_structures();
+    test_languages();
     test_wrong_arguments();
     test_compilation();
     CHECK(lines > 0);

@@ -173,7 +173,8 @@ int main(int argc, char** argv) {
     request.compilation.limits.memory_bytes = 1 << 30;
     fine &= seed("worker_request", "small", lode::worker::format_request(request));
     fine &= seed("worker_setup", "small",
-                 lode::worker::format_setup({request.nvrtc, {"/a", "/b"}, 64, 1024}));
+                 lode::worker::format_setup(
+                     {lode::Source::Language::nvvm_ir, request.nvrtc, {"/a", "/b"}, 64, 1024}));
     lode::FileRecord record;
     record.answers["a.h"].content =
         std::make_shared<const lode::FileContent>(lode::FileContent{.text = "int a;", .stamp = {}});

@@ -6,6 +6,7 @@
 
 #include <lode/jit/cache.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,16 +18,6 @@ using namespace lode::test;
 
 namespace {
 
-/// A log that counts the openings of libNVVM.
-struct Openings {
-    int count = 0;
-    [[nodiscard]] Log log() {
-        return Log([this](LogLevel, std::string_view line) {
-            if (line.starts_with("Opened libNVVM (")) ++count;
-        });
-    }
-};
-
 void append_byte(const std::filesystem::path& file) {
     std::ofstream(file, std::ios::binary | std::ios::app) << '\0';
 }
@@ -36,7 +27,7 @@ void append_byte(const std::filesystem::path& file) {
 TEST_CASE("ir: a second compiler answers from the cache and opens nothing") {
     if (!has_nvvm()) return;
     const auto scratch = make_scratch();
-    Openings openings;
+    Openings openings{"libNVVM"};
     const auto answer = [&](std::string name) {
         const CachedCompiler compiler({.log = openings.log()}, {.folder = scratch.path()});
         return require(compiler.compile(
@@ -121,12 +112,39 @@ TEST_CASE("ir: workers give the same image, and contain limits and crashes") {
     CHECK(here_only.compile(slow).error().code == Errc::not_supported);
 }
 
-TEST_CASE("ir: a jail refuses IR with a sentence") {
+TEST_CASE("ir: a jail gives the image of this process") {
     if (!has_nvvm()) return;
     const CachedCompiler compiler({}, {.mode = CacheMode::off, .workers = {.jail = Jail{}}});
-    const auto refused = compiler.compile(module_in_memory("scale"), sm(90));
-    REQUIRE_FALSE(refused);
-    CHECK(contains(refused.error().message, "jail"));
+    for (const char* name : {"scale", "sine", "lines"}) {
+        const auto image = compiler.compile(module_in_memory(name), sm(90));
+        if (!image && image.error().code == Errc::not_supported) {
+            MESSAGE("skipped: " << image.error().message);
+            return;
+        }
+        CHECK(*require(image).image == require(Compiler().compile(module_in_memory(name), sm(90))));
+    }
+    // The same jail compiles CUDA C++.
+    CHECK(compiler.compile(Source::text("__global__ void k() {}"), sm(90)).has_value());
+    const auto wrong = compiler.compile(Source::nvvm_ir("not IR", "wrong.ll"), sm(90));
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().code == Errc::compile_failed);
+}
+
+TEST_CASE("ir: recorded requests have their language, and are made again from the record") {
+    if (!has_nvvm()) return;
+    const auto scratch = make_scratch();
+    const auto record = scratch.path() / "record";
+    const CachedCompiler compiler({}, {.folder = scratch.path() / "cache", .record = record});
+    CHECK(compiler.compile(module_in_memory("scale"), sm(90)).has_value());
+    CHECK(compiler.compile(Source::file(module_path("sine")), sm(90)).has_value());
+    const auto ptx = require(compiler.compile(module_in_memory("scale"), sm(90).as_virtual()));
+    CHECK(compiler.compile(Source::ptx(ptx.image->ptx), sm(90)).has_value());
+    CHECK(compiler.compile(Source::ptx(ptx.image->ptx), sm(90).as_virtual()).has_value());
+    const std::string lines = text_of(record);
+    CHECK(std::ranges::count(lines, '\n') == 4);  // PTX for the driver isn't compiled.
+    CHECK(contains(lines, "\"language\":\"nvvm_ir\""));
+    CHECK(contains(lines, "\"language\":\"ptx\""));
+    CHECK(contains(lines, "sine.typed.ll\""));
 }
 
 TEST_CASE("ir: threads compile at once what one thread compiles") {

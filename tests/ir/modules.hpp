@@ -8,6 +8,7 @@
 #include <lode/jit/source.hpp>
 
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
@@ -26,6 +27,17 @@ inline Source module_in_memory(const std::string& name, Dialect dialect = Dialec
 inline Arch sm(int number) {
     return Arch(ComputeCapability::from_number(number));
 }
+
+/// A log that counts the openings of a compiler.
+struct Openings {
+    std::string product;
+    int count = 0;
+    [[nodiscard]] Log log() {
+        return Log([this](LogLevel, std::string_view line) {
+            if (line.starts_with("Opened " + product + " (")) ++count;
+        });
+    }
+};
 
 /// Whether this machine has libNVVM and nvJitLink; says so if not.
 inline bool has_nvvm() {

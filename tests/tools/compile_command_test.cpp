@@ -372,7 +372,7 @@ TEST_CASE("lode compile: bad usage exits with 2 and says what is wrong") {
     is_bad_usage(project.compile({"--arch", "sm_90", "--flag=-arch=sm_80"}), "-arch");
     is_bad_usage(::lode::test::lode({"compile"}, no_driver), "FILE");
     const auto ptx = put(project.folder() / "a.ptx", "").string();
-    is_bad_usage(::lode::test::lode({"compile", ptx, "--arch", "sm_90"}), "a.ptx is PTX");
+    is_bad_usage(::lode::test::lode({"compile", ptx, "--arch", "compute_90"}), "a.ptx is PTX");
     is_bad_usage(::lode::test::lode({}), "A command is needed");
     is_bad_usage(::lode::test::lode({"kompile"}), "There is no command 'kompile'");
 }

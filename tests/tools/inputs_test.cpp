@@ -81,8 +81,8 @@ TEST_CASE("inputs: standard input is compiled, shown and launched") {
         lode::test::lode({"compile", "-", "--arch", "sm_90"}, no_driver, {.in = wrong});
     CHECK(failed.exit_code == 1);
     CHECK(failed.complains("stdin.cu(1): error"));
-    CHECK(lode::test::lode({"compile", "-", "--arch", "sm_90"}, no_driver, {.in = ptx})
-              .complains("- is PTX already"));
+    CHECK(lode::test::lode({"compile", "-", "--arch", "compute_90"}, no_driver, {.in = ptx})
+              .complains("stdin.ptx is PTX already"));
     const auto unreadable = lode::test::lode({"info", "-"}, no_driver, {.in = folder.path()});
     CHECK(unreadable.exit_code == 1);
     CHECK(unreadable.complains("reading standard input fails"));

@@ -44,6 +44,73 @@ TEST_CASE("lode compile: a target that libNVVM lacks is refused with those that 
     CHECK(outcome.complains("libNVVM"));
 }
 
+TEST_CASE("lode compile: standard input is IR if it begins as IR, and PTX if it begins as PTX") {
+    if (!has_nvvm()) return;
+    const auto folder = make_scratch();
+    const std::string out = folder.path().string();
+    const auto compile = [&](const std::string& input, std::string arch) {
+        const auto outcome =
+            ::lode::test::lode({"compile", "-", "--arch", std::move(arch), "--out-dir", out},
+                               no_driver, {.in = input});
+        CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+        return outcome;
+    };
+    CHECK(compile(module_path("scale"), "sm_90").says("stdin.ll, libNVVM "));
+    CHECK(std::filesystem::exists(folder.path() / "stdin.sm_90.cubin"));
+    CHECK(compile(module_path("scale"), "compute_75").says("stdin.ll, libNVVM "));
+    CHECK(compile(out + "/stdin.compute_75.ptx", "sm_80").says("stdin.ptx, nvJitLink "));
+    CHECK(std::filesystem::exists(folder.path() / "stdin.sm_80.cubin"));
+}
+
+TEST_CASE(
+    "lode info and doctor: the compilers of IR and PTX are shown, and missed where they are "
+    "chosen") {
+    if (!has_nvvm()) return;
+    const auto json = ::lode::test::lode({"info", "--json"}, no_driver).json()["other_compilers"];
+    CHECK(json["nvvm_ir"]["product"] == "libNVVM");
+    CHECK(json["nvvm_ir"]["architectures"].size() > 3);
+    CHECK(json["ptx"]["product"] == "nvJitLink");
+    const Environment nowhere = {{"LODE_NVVM", "/nonexistent/libnvvm.so.4"},
+                                 {"LODE_DRIVER", "emulator"}};
+    CHECK(::lode::test::lode({"info"}, nowhere).says("not found; --all lists the places searched"));
+    const auto doctor = ::lode::test::lode({"doctor"}, nowhere);
+    CHECK(doctor.says("may fail: LODE_NVVM"));
+    CHECK(doctor.says("/nonexistent/libnvvm.so.4"));
+}
+
+TEST_CASE("lode warm: a recording of IR and PTX fills another cache") {
+    if (!has_nvvm()) return;
+    const auto folder = make_scratch();
+    const std::string out = folder.path().string();
+    const auto in_cache = [&](const char* name) {
+        return Environment{{"LODE_DRIVER", "/nonexistent/libcuda.so.1"},
+                           {"LODE_CACHE", "on"},
+                           {"LODE_CACHE_DIR", out + "/" + name},
+                           {"LODE_RECORD", out + "/record"}};
+    };
+    const auto compile = [&](const char* cache) {
+        std::string all;
+        for (const auto& file : {module_path("sine"), out + "/ptx.ptx"}) {
+            const auto outcome = ::lode::test::lode(
+                {"compile", file, "--arch", "sm_90", "--out-dir", out}, in_cache(cache));
+            CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+            all += outcome.out;
+        }
+        return all;
+    };
+    const auto ptx = ::lode::test::lode(
+        {"compile", module_path("scale"), "--arch", "compute_75", "-o", out + "/ptx.ptx"},
+        no_driver);
+    REQUIRE_MESSAGE(ptx.exit_code == 0, ptx.err);
+    compile("first");
+    Environment elsewhere = in_cache("second");
+    elsewhere.erase("LODE_RECORD");
+    const auto warm = ::lode::test::lode({"warm", out + "/record"}, elsewhere);
+    CHECK_MESSAGE(warm.exit_code == 0, warm.out << warm.err);
+    const std::string again = compile("second");
+    CHECK(again.find("compiled in") == std::string::npos);
+}
+
 TEST_CASE("lode run: NVVM IR runs on the software device") {
     if (!has_nvvm()) return;
     const auto outcome = ::lode::test::lode({"run", module_path("reverse"), "reverse", "--grid",

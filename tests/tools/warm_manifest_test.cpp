@@ -210,8 +210,11 @@ TEST_CASE("warm manifest: an error names the file, the place and the value") {
           "app.json: /requests/1 has both 'file' and 'text'; only one of them is possible.");
     CHECK(refusal_of_request(R"({"file": "a.cu", "options": {}, "flags": []})")
               .find("both 'options' and 'flags'") != std::string::npos);
-    CHECK(refusal_of_request(R"({"file": "a.ptx"})") ==
-          "app.json: /requests/1/file is 'a.ptx': PTX isn't compiled, so it can't be warmed.");
+    CHECK(refusal_of_request(R"({"file": "a.ptx", "arch": "compute_90"})") ==
+          "app.json: /requests/1 is for a virtual architecture: 'a.ptx' is PTX, of which only "
+          "machine code can be made.");
+    CHECK(refusal_of_request(R"({"text": "", "language": "fortran"})").find("language") !=
+          std::string::npos);
     CHECK(refusal_of_request(R"({"file": "a.cu", "achr": "sm_90"})")
               .starts_with("app.json: /requests/1/achr isn't a key that lode knows; it must be one "
                            "of manifest, file, "));

@@ -25,8 +25,8 @@ struct WrongLine {
 constexpr WrongLine without_driver[] = {
     {"compile %dir --arch sm_90", 1, "'%dir' is a folder, not a file."},
     {"compile %nul.cu --arch sm_90", 2, "'%nul.cu' isn't source text: byte 6 of 7 is NUL."},
-    {"compile %empty.ptx --arch sm_90", 2,
-     "%empty.ptx is PTX already; this command compiles CUDA C++ and NVVM IR."},
+    {"compile %empty.ptx --arch compute_90", 2,
+     "%empty.ptx is PTX already. Name machine code to make of it: --arch sm_90."},
     {"compile - - --arch sm_90", 2,
      "Standard input (-) is named twice, but it can be read only once."},
     {"compile %k.cu %k.cu --arch sm_90", 2, "'%k.cu' is named twice; name each source once."},

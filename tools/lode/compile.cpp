@@ -1,5 +1,6 @@
-// `lode compile`: compiles CUDA C++ and NVVM IR to cubin and PTX files, offline.
+// `lode compile`: compiles CUDA C++, NVVM IR and PTX to cubin and PTX files, offline.
 #include "base/message_text.hpp"
+#include "base/ptx_scan.hpp"
 #include "base/try.hpp"
 #include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
@@ -56,7 +57,13 @@ struct CompileJob {
 tl::unexpected<Error> fail_for_ptx(const std::string& file) {
     return fail(
         Errc::invalid_argument,
-        fmt::format("{} is PTX already; this command compiles CUDA C++ and NVVM IR.", file));
+        fmt::format("{} is PTX already. Name machine code to make of it: --arch sm_90.", file));
+}
+
+tl::unexpected<Error> fail_for_languages(const std::string& first, const std::string& file) {
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("{} and {} are in different languages. Compile them separately.", first, file));
 }
 
 /// The name of a file's outputs, before the architecture.
@@ -70,13 +77,9 @@ Status check_files(const CompileCommand& command) {
     std::map<std::string, std::string> written;
     const auto& first = command.files.front();
     for (const auto& file : command.files) {
-        if (Source::language_of(file) != Source::language_of(first)) {
-            return fail(Errc::invalid_argument,
-                        fmt::format("{} and {} are in different languages. Compile them "
-                                    "separately.",
-                                    first, file));
-        }
-        if (Source::language_of(file) == Source::Language::ptx) return fail_for_ptx(file);
+        if (Source::language_of(file) != Source::language_of(first) && file != standard_input &&
+            first != standard_input)
+            return fail_for_languages(first, file);
         const auto [other, is_new] = written.try_emplace(stem_of(file), file);
         if (is_new) continue;
         if (other->second == file) {
@@ -141,6 +144,9 @@ Result<CompileJob> read_job(const CompileCommand& command) {
     }
     const auto language = Source::language_of(command.files.front());
     LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names, language));
+    const auto is_virtual = [](const Arch& arch) { return !arch.is_real(); };
+    if (language == Source::Language::ptx && std::ranges::any_of(archs.archs, is_virtual))
+        return fail_for_ptx(command.files.front());
     std::optional<Result<Target>> target;
     if (command.arch_names.empty()) {
         LODE_TRY_ASSIGN(const auto request, read_target(command.target, language));
@@ -165,14 +171,20 @@ Result<CompileJob> read_job(const CompileCommand& command) {
     return job;
 }
 
-/// The architectures asked for, with "all" replaced by those that the compiler reports.
+/// The architectures asked for, with "all" replaced by those that the compiler reports and PTX
+/// runs on.
 Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& compiler,
-                                 Source::Language language) {
+                                 const Source& source) {
     std::vector<Arch> archs;
     if (list.all) {
-        LODE_TRY_ASSIGN(const auto info, compiler.info(language));
+        LODE_TRY_ASSIGN(const auto info, compiler.info(source.language()));
+        std::optional<Arch> least;  // PTX's own target.
+        if (source.language() == Source::Language::ptx) {
+            LODE_TRY_ASSIGN(const std::string code, source.read());
+            least = ptx_target_of(code);
+        }
         for (const auto cc : info.supported)
-            archs.emplace_back(cc);
+            if (!least || least->runs_on(cc)) archs.emplace_back(cc);
     }
     for (const auto& arch : list.archs) {
         if (std::ranges::find(archs, arch) == archs.end()) archs.push_back(arch);
@@ -227,15 +239,28 @@ Json image_json(const std::string& file, const CachedImage& cached,
     return json;
 }
 
-/// One request for each file and architecture, in this order.
+/// The files, all in one language; standard input shows its own only now.
+Result<std::vector<Source>> sources_of(std::span<const std::string> files) {
+    std::vector<Source> sources;
+    for (const auto& file : files) {
+        LODE_TRY_ASSIGN(sources.emplace_back(Source::text({})), source_of(file));
+        if (sources.back().language() != sources.front().language())
+            return fail_for_languages(files.front(), file);
+    }
+    return sources;
+}
+
+/// One request for each source and architecture, in this order.
 Result<std::vector<CompileRequest>> requests_of(const CompileJob& job,
+                                                std::span<const Source> sources,
                                                 std::span<const Arch> archs) {
     std::vector<CompileRequest> requests;
-    for (const auto& file : job.files) {
-        LODE_TRY_ASSIGN(const Source source, source_of(file));
-        if (source.language() == Source::Language::ptx) return fail_for_ptx(file);
-        for (const auto& arch : archs)
+    for (const auto& source : sources) {
+        for (const auto& arch : archs) {
+            if (source.language() == Source::Language::ptx && !arch.is_real())
+                return fail_for_ptx(source.name());
             requests.push_back({source, arch, job.options, job.name_expressions, {}});
+        }
     }
     return requests;
 }
@@ -283,9 +308,9 @@ Result<Answer> compile(const CompileJob& job) {
         LODE_TRY_ASSIGN(target, *job.target);
         archs.archs = {target->arch};
     }
-    LODE_TRY_ASSIGN(const auto targets,
-                    expand(archs, compiler, Source::language_of(job.files.front())));
-    LODE_TRY_ASSIGN(const auto requests, requests_of(job, targets));
+    LODE_TRY_ASSIGN(const auto sources, sources_of(job.files));
+    LODE_TRY_ASSIGN(const auto targets, expand(archs, compiler, sources.front()));
+    LODE_TRY_ASSIGN(const auto requests, requests_of(job, sources, targets));
     LODE_TRY_ASSIGN(const auto images, compile_all(requests, compiler, progress));
 
     Answer answer;
@@ -367,13 +392,13 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
 
 Command declare_compile(CLI::App& app) {
     auto* command = app.add_subcommand(
-        "compile", "Compile CUDA C++ or NVVM IR to cubins and PTX, without a device");
+        "compile", "Compile CUDA C++, NVVM IR or PTX to cubins and PTX, without a device");
     const auto values = std::make_shared<CompileCommand>();
     const auto* files =
         command
             ->add_option(
                 "FILE", values->files,
-                "The source files: CUDA C++, or NVVM IR in .ll and .bc; - is standard input")
+                "The source files: CUDA C++, NVVM IR in .ll and .bc, or PTX; - is standard input")
             ->required()
             ->type_name("");
     command

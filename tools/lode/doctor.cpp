@@ -39,6 +39,19 @@ void check_compiler(Findings& findings) {
     check_toolkit_headers(info->include_folders, findings);
 }
 
+/// The compilers of other languages, where a variable chooses them: most applications need none.
+void check_other_compilers(Findings& findings) {
+    using enum Source::Language;
+    for (const auto& [variable, language] :
+         {std::pair("LODE_NVVM", nvvm_ir), std::pair("LODE_NVJITLINK", ptx)}) {
+        if (!environment(variable)) continue;
+        const auto info = Compiler().info(language);
+        if (info) continue;
+        findings.push_back({Effect::may_fail, variable, info.error().message,
+                            "Correct the variable or unset it.", info.error().code});
+    }
+}
+
 /// The driver and its devices, with a cache that nothing is written to.
 Result<Runtime> open_for_examination() {
     CacheOptions cache = CacheOptions::from_environment().value_or(CacheOptions{});
@@ -140,17 +153,19 @@ private:
 /// Whether the recordings were made with the compiler of this machine.
 void check_recorded_compilers(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler,
                               Findings& findings) {
-    const auto info = compiler.info();
-    if (!info) return;  // check_compiler() reports it.
-    std::map<std::string, std::size_t> others;
-    for (const auto& task : tasks)
-        if (!task.compiler.empty() && task.compiler != info->name()) ++others[task.compiler];
-    for (const auto& [name, count] : others) {
+    std::map<std::pair<std::string, std::string>, std::size_t> others;  // Recorded, found here.
+    for (const auto& task : tasks) {
+        if (task.compiler.empty()) continue;
+        const auto info = compiler.info(task.request.source.language());
+        if (!info) continue;  // check_compilers() reports it.
+        if (task.compiler != info->name()) ++others[{task.compiler, info->name()}];
+    }
+    for (const auto& [names, count] : others) {
         findings.push_back(
             {Effect::slow, "manifest",
              fmt::format("{} of the manifest's requests were recorded with {}, but {} is found "
                          "here: what one has compiled is no hit for the other.",
-                         count, name, info->name()),
+                         count, names.first, names.second),
              "Warm the cache with the compiler that the application uses; LODE_NVRTC chooses it."});
     }
 }
@@ -159,6 +174,7 @@ void check_recorded_compilers(const std::vector<WarmTask>& tasks, const CachedCo
 
 bool check_machine(Findings& findings) {
     check_compiler(findings);
+    check_other_compilers(findings);
     const auto runtime = open_for_examination();
     if (!runtime) {
         const auto& error = runtime.error();
@@ -219,18 +235,25 @@ void check_manifests(std::span<const std::string> files, const std::filesystem::
     });
     Missing missing;
     std::size_t ptx_only = 0;
+    std::set<std::string> said;  // A compiler is missing for all requests in its language.
     for (std::size_t i = 0; i < tasks->size(); ++i) {
         const WarmTask& task = (*tasks)[i];
         const auto& explanation = answers[i];
         if (!task.request.arch.is_real()) ++ptx_only;
         if (explanation && explanation->miss)
             missing.add(task, kernels[i], explanation->miss.to_string());
-        // Without a compiler, which is said already, nothing of the manifest is known.
-        if (explanation || explanation.error().code == Errc::compiler_missing) continue;
-        findings.push_back({Effect::fails, "manifest",
-                            fmt::format("{}: {}", task.where, explanation.error().message),
-                            "Install the file, or correct the manifest.",
-                            explanation.error().code});
+        if (explanation) continue;
+        const Error& error = explanation.error();
+        const bool lacks_compiler = error.code == Errc::compiler_missing;
+        const auto language = task.request.source.language();
+        // check_compiler() says that NVRTC is missing.
+        if (lacks_compiler && language == Source::Language::cuda) continue;
+        if (lacks_compiler && !said.insert(error.message).second) continue;
+        findings.push_back(
+            {Effect::fails, "manifest", fmt::format("{}: {}", task.where, error.message),
+             lacks_compiler ? fmt::format("Install the compiler of {}.", to_string(language))
+                            : std::string("Install the file, or correct the manifest."),
+             error.code});
     }
     missing.report(application.policy, !pack.empty(), findings);
     if (ptx_only > 0) {

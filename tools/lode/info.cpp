@@ -1,6 +1,7 @@
 // `lode info`: what lode finds on this machine, and why it doesn't find the rest.
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
+#include "jit/request/options_text.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/info_file.hpp"
 #include "tools/lode/info_kernels.hpp"
@@ -221,9 +222,21 @@ Part device_part(const Runtime& runtime, int ordinal, bool all) {
     return part;
 }
 
-Part compiler_part(const Compiler& compiler, bool all) {
-    const auto info = compiler.info();
-    if (!info) return missing("Compiler", info.error());
+/// A language's compiler. Only that of CUDA C++ is needed by most applications.
+Part compiler_part(const Compiler& compiler, Source::Language language, bool all) {
+    const bool is_cuda = language == Source::Language::cuda;
+    const std::string title =
+        is_cuda ? "Compiler" : fmt::format("Compiler of {}", to_string(language));
+    const auto info = compiler.info(language);
+    if (!info) {
+        Part part = missing(title, info.error());
+        if (!is_cuda && !all) {
+            Section section(title);
+            section.row("not available", "not found; --all lists the places searched");
+            part.text = text_of(section);
+        }
+        return part;
+    }
     std::vector<std::string> archs;
     for (const auto cc : info->supported)
         archs.push_back(Arch(cc).to_string());
@@ -232,15 +245,18 @@ Part compiler_part(const Compiler& compiler, bool all) {
         folders.push_back(folder.string());
 
     const auto version = fmt::format("{}.{}", info->version_major, info->version_minor);
-    Section section("Compiler");
-    section.row("version", fmt::format("NVRTC {} (build {})", version, info->build));
+    Section section(title);
+    section.row("version", fmt::format("{} {} (build {})", info->product, version, info->build));
     section.row("library", info->path.string());
     section.row("architectures", wrapped(fmt::format("{}", fmt::join(archs, " ")), list_width, 0));
-    section.row("headers",
-                folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
+    if (is_cuda) {
+        section.row("headers",
+                    folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
+    }
     if (all) section.row("searched", fmt::format("{}", fmt::join(info->search_attempts, "\n")));
     return {text_of(section),
             {{"found", true},
+             {"product", info->product},
              {"version", version},
              {"build", info->build},
              {"library", info->path.string()},
@@ -325,7 +341,12 @@ Result<Answer> info(bool all) {
     Json devices = Json::array();
     for (int i = 0; runtime && i < runtime->device_count(); ++i)
         devices.push_back(add(device_part(*runtime, i, all)));
-    Json compiler = add(compiler_part(Compiler(), all));
+    const Compiler compilers;
+    using enum Source::Language;
+    Json compiler = add(compiler_part(compilers, cuda, all));
+    Json others = Json::object();
+    for (const auto language : {nvvm_ir, ptx})
+        others[name_of(language)] = add(compiler_part(compilers, language, all));
     Json variables = add(environment_part(all));
     Json driver_variables_json = add(driver_environment_part(all));
     if (!all) {
@@ -336,6 +357,7 @@ Result<Answer> info(bool all) {
                      {"driver", std::move(driver)},
                      {"devices", std::move(devices)},
                      {"compiler", std::move(compiler)},
+                     {"other_compilers", std::move(others)},
                      {"environment", std::move(variables)},
                      {"driver_environment", std::move(driver_variables_json)}};
     return answer;

@@ -86,7 +86,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                                             const std::vector<std::string>& arch_names,
                                             const CompileFlags& flags) {
     LODE_TRY_ASSIGN(auto options, to_compile_options(flags));
-    LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names));
+    LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names, Source::language_of(file)));
     if (list.all) {
         return fail(Errc::invalid_argument,
                     "--arch is 'all' but must be a list such as sm_80,sm_90a here.");
@@ -97,10 +97,6 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                     fmt::format("--arch is '{}' but must be machine code such as {}: PTX has no "
                                 "registers yet.",
                                 arch.to_string(), arch.as_real().to_string()));
-    }
-    if (Source::file(file).language() == Source::Language::ptx) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} is PTX; --kernels compiles CUDA C++ and NVVM IR.", file));
     }
     return KernelsRequest{file, std::move(list.archs), std::move(options)};
 }

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
+#include "jit/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace lode::tool {
@@ -29,6 +31,24 @@ Result<std::vector<std::byte>> read_standard_input() {
         if (bytes.size() > most)
             return fail(Errc::file_failed, "Standard input has more than 1 GiB, the limit.");
     }
+}
+
+/// The extension of a file with this code.
+std::string_view kind_of(std::string_view code) {
+    if (begins_as_ptx(code)) return "ptx";
+    // Bitcode, and bitcode with a header around it.
+    if (code.starts_with("BC\xC0\xDE") || code.starts_with("\xDE\xC0\x17\x0B")) return "bc";
+    // What begins the text of a module; none begins C++. Comments precede it.
+    constexpr std::string_view starts[] = {
+        "target ", "source_filename ", "define ", "declare ", "@", "%", "!"};
+    while (!code.empty()) {
+        const auto line = trimmed(take_line(code));
+        if (line.empty()) continue;
+        if (line.starts_with(';')) return "ll";
+        const auto begins = [&](std::string_view start) { return line.starts_with(start); };
+        return std::ranges::any_of(starts, begins) ? "ll" : "cu";
+    }
+    return "cu";
 }
 
 }  // namespace
@@ -51,8 +71,8 @@ Result<Source> source_of(const std::string& name) {
     if (name != standard_input) return Source::file(name);
     LODE_TRY_ASSIGN(const auto bytes, read_standard_input());
     std::string code(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (begins_as_ptx(code)) return Source::ptx(std::move(code), "stdin.ptx");
-    return Source::text(std::move(code), "stdin.cu");
+    const std::string_view kind = kind_of(code);
+    return Source::named(std::move(code), fmt::format("stdin.{}", kind));
 }
 
 }  // namespace lode::tool

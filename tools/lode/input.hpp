@@ -25,7 +25,8 @@ inline constexpr std::string_view standard_input = "-";
 [[nodiscard]] Result<std::vector<std::byte>> read_input(const std::string& name);
 
 /// A file as Source::file() has it; standard input is read and named "stdin.ptx" if it begins as
-/// PTX, else "stdin.cu". Errors: those of reading standard input.
+/// PTX, "stdin.ll" or "stdin.bc" if it begins as IR, else "stdin.cu". Errors: those of reading
+/// standard input.
 [[nodiscard]] Result<Source> source_of(const std::string& name);
 
 }  // namespace lode::tool

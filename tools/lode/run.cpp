@@ -143,12 +143,16 @@ Result<RunRequest> read_request(const RunCommand& command) {
 }
 
 /// Compiles for the device, or for the architecture asked for.
-Result<CachedImage> compile_for(const Device& device, const CachedCompiler& compiler,
-                                const Source& source, const RunRequest& request) {
+Result<CachedImage> compile_for(const Runtime& runtime, const Device& device, const Source& source,
+                                const RunRequest& request) {
     std::vector<std::string> names;
     if (source.language() == Source::Language::cuda) names = {request.kernel};
     if (request.arch) {
-        return compiler.compile(source, *request.arch, request.options, names);
+        // The software device runs PTX itself.
+        const bool runs_ptx =
+            source.language() == Source::Language::ptx && runtime.driver().is_emulator();
+        return runtime.compiler().compile(
+            source, runs_ptx ? request.arch->as_virtual() : *request.arch, request.options, names);
     }
     return device.compile_cached(
         source, {.compile = request.options, .name_expressions = std::move(names)});
@@ -376,7 +380,7 @@ Result<Answer> run(RunRequest request) {
                     open_runtime(NoDevice::take_software_device, progress.hook()));
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
     LODE_TRY_ASSIGN(const Source source, source_of(request.file));
-    LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), source, request));
+    LODE_TRY_ASSIGN(const auto cached, compile_for(runtime, device, source, request));
     const Image& image = *cached.image;
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));

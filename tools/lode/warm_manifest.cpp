@@ -231,6 +231,7 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
     std::string file;
     std::string text;
     std::string name = "source.cu";
+    auto language = Source::Language::cuda;
     std::string own_folder;
     std::vector<std::string> flags;
     std::vector<std::string> embedded_headers;
@@ -240,6 +241,7 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
         {"file", into(file)},
         {"text", into(text)},
         {"name", into(name)},
+        {"language", into(language)},
         {"embedded", into(embedded_headers)},
         {"family", into(request.family)},
         {"rows", into(request.rows)},
@@ -282,7 +284,8 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
     }
     for (const auto& [first, second] :
          {std::pair("file", "text"), std::pair("file", "family"), std::pair("text", "family"),
-          std::pair("file", "name"), std::pair("family", "name"), std::pair("text", "embedded"),
+          std::pair("file", "name"), std::pair("family", "name"), std::pair("file", "language"),
+          std::pair("family", "language"), std::pair("text", "embedded"),
           std::pair("family", "embedded"), std::pair("options", "flags"),
           std::pair("names", "kernels"), std::pair("family", "names"),
           std::pair("family", "kernels"), std::pair("file", "rows"), std::pair("text", "rows")}) {
@@ -298,11 +301,14 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
                             embedded(request.folder / header));
         }
     }
-    if (node.has("text")) request.source = Source::text(std::move(text), name);
-    if (request.source && request.source->language() == Source::Language::ptx) {
+    if (node.has("text")) request.source = Source::of(language, std::move(text), name);
+    const auto is_virtual = [](const auto& arch) { return arch && !arch->is_real(); };
+    if (request.source && request.source->language() == Source::Language::ptx &&
+        std::ranges::any_of(request.archs, is_virtual)) {
         return fail(Errc::invalid_argument,
-                    fmt::format("{}/file is '{}': PTX isn't compiled, so it can't be warmed.",
-                                node.where(), file));
+                    fmt::format("{} is for a virtual architecture: '{}' is PTX, of which only "
+                                "machine code can be made.",
+                                node.where(), request.source->name()));
     }
     if (request.archs.empty()) request.archs.emplace_back();
     return request;

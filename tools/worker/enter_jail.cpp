@@ -26,20 +26,31 @@ constexpr std::string_view file_flags[] = {"optf",    "options-file",  "pch",  "
                                            "use-pch", "pch-dir",       "time", "fdevice-time-trace",
                                            "isystem", "system-include"};
 
+/// A compiler's properties. Errors: not_supported if lode can't see which files it reads.
+template <class Tools>
+Result<CompilerProperties> watched_properties(const Tools& tools) {
+    LODE_TRY_ASSIGN(const CompilerProperties properties, tools.properties());
+    if (!tools.watches_files()) {
+        return fail(Errc::not_supported,
+                    fmt::format("Untrusted source can't be compiled here: lode can't see which "
+                                "files this {} reads.",
+                                properties.info.product));
+    }
+    return properties;
+}
+
 }  // namespace
 
 Result<EnteredJail> enter_jail(const JailSetup& setup) {
     EnteredJail jail;
-    jail.search = setup.nvrtc;
-    LODE_TRY_ASSIGN(jail.nvrtc, NvrtcLibrary::open(setup.nvrtc));
-    // A compilation, so that the compiler has loaded everything that it loads at first use.
-    LODE_TRY(jail.nvrtc->build());
-    (void)jail.nvrtc->files();  // Kept; /proc says whether one has been replaced.
-    if (!jail.nvrtc->watches_files()) {
-        return fail(Errc::not_supported,
-                    "Untrusted source can't be compiled here: lode can't see which files this "
-                    "NVRTC reads.");
-    }
+    // Its properties take a compilation, so that the compiler has loaded everything that it loads
+    // at first use.
+    LODE_TRY_ASSIGN(const CompilerProperties compiler,
+                    jail.compilers.with(setup.language, [&](auto& opened) {
+                        return opened.open(setup.nvrtc).and_then([](const auto& tools) {
+                            return watched_properties(*tools);
+                        });
+                    }));
     for (const auto& folder : setup.folders) {
         std::error_code problem;
         auto real = std::filesystem::canonical(folder, problem);
@@ -50,7 +61,7 @@ Result<EnteredJail> enter_jail(const JailSetup& setup) {
         }
         jail.limits.folders.push_back(std::move(real).native());
     }
-    for (const auto& folder : jail.nvrtc->include_folders()) {
+    for (const auto& folder : compiler.info.include_folders) {
         std::error_code problem;
         auto real = std::filesystem::canonical(folder, problem);
         if (!problem) jail.limits.folders.push_back(std::move(real).native());

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
-#include "jit/nvrtc/library.hpp"
-#include "jit/nvrtc/locate.hpp"
 #include "jit/worker/message.hpp"
+#include "tools/worker/compilers.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/options.hpp>
@@ -15,14 +14,13 @@ namespace LODE_NAMESPACE::worker {
 
 /// The jail that a worker is in.
 struct EnteredJail {
-    std::shared_ptr<const NvrtcLibrary> nvrtc;
-    NvrtcSearchEnvironment search;
+    Compilers compilers;  ///< With that of the jail's language.
     ReadLimits limits;
 };
 
-/// Opens the compiler, and gives up the rights of the process. To be called before other threads
-/// start. Errors: not_supported if the system lacks a protection; not_found for a folder; those of
-/// NvrtcLibrary::open().
+/// Opens the language's compiler, and gives up the rights of the process. To be called before other
+/// threads start. Errors: not_supported if the system lacks a protection; not_found for a folder;
+/// those of opening the compiler.
 [[nodiscard]] Result<EnteredJail> enter_jail(const JailSetup& setup);
 
 /// Whether options stay in the jail. Errors: invalid_argument with the folder or the flag.

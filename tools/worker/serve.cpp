@@ -3,7 +3,6 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/compile_call.hpp"
-#include "jit/compile_ir.hpp"
 #include "jit/link_calls.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvrtc/compiler_thread.hpp"
@@ -51,8 +50,7 @@ public:
             [](const JailSetup& setup) { return enter_jail(setup); });
         if (entered) {
             jail_ = *entered;
-            nvrtc_ = jail_->nvrtc;
-            search_ = jail_->search;
+            compilers_ = jail_->compilers;
         } else {
             refusal_ = entered.error();
         }
@@ -80,7 +78,11 @@ private:
         }
         if (working_folder_ != request.working_folder || environment_ != request.environment) {
             links_ = nullptr;
-            ir_ = nullptr;
+            // Their searches depend on it, but a jail's compiler is opened for good.
+            if (!jail_) {
+                compilers_.ir.forget();
+                compilers_.ptx.forget();
+            }
         }
         adopt_environment(request.environment);
         working_folder_ = request.working_folder;
@@ -104,44 +106,33 @@ private:
             answer.image = without_code(request);
             return {};
         }
-        if (request.compilation.source.language() == Source::Language::nvvm_ir)
-            return answer_for_ir(request, answer);
-        LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
-        LODE_TRY_ASSIGN(const auto limit, confine_to(request));
-        if (request.task == Task::properties) {
-            LODE_TRY_ASSIGN(answer.properties, nvrtc->properties());
-            answer.image = without_code(request);
-            return {};
-        }
         if (request.task == Task::call) {
+            LODE_TRY_ASSIGN(const auto nvrtc, open_nvrtc(request.nvrtc));
+            LODE_TRY_ASSIGN(const auto limit, confine_to(request));
             LODE_TRY_ASSIGN(answer.call, compile_call(*nvrtc, request.call, answer.files,
                                                       {precompiler_.get(), &request.pch}));
             answer.image = without_code(request);
             return {};
         }
-        answer.image = compile_with(*nvrtc, request.compilation,
-                                    {.files = &answer.files,
-                                     .source_files = request.source_files,
-                                     .pch = {precompiler_.get(), &request.pch}});
-        return {};
+        const auto language = request.compilation.source.language();
+        if (language == Source::Language::cuda) LODE_TRY(open_nvrtc(request.nvrtc));
+        return compilers_.with(
+            language, [&](auto& compiler) { return answer_with(compiler, request, answer); });
     }
 
-    Status answer_for_ir(const Request& request, Answer& answer) {
-        if (jail_) {
-            return fail(Errc::not_supported,
-                        fmt::format("'{}' is NVVM IR, which isn't compiled in a jail.",
-                                    request.compilation.source.name()));
-        }
-        if (!ir_ || ir_search_ != request.nvrtc) {
-            LODE_TRY_ASSIGN(ir_, IrTools::open(request.nvrtc));
-            ir_search_ = request.nvrtc;
-        }
+    /// Compiles, or tells the compiler's properties.
+    template <class Tools>
+    Status answer_with(OpenedCompiler<Tools>& compiler, const Request& request, Answer& answer) {
+        LODE_TRY_ASSIGN(const auto tools, compiler.open(request.nvrtc));
         LODE_TRY_ASSIGN(const auto limit, confine_to(request));
         if (request.task == Task::properties) {
-            LODE_TRY_ASSIGN(answer.properties, ir_->properties());
+            LODE_TRY_ASSIGN(answer.properties, tools->properties());
             answer.image = without_code(request);
         } else {
-            answer.image = ir_->compile(request.compilation, {.files = &answer.files});
+            answer.image = compile_with(*tools, request.compilation,
+                                        {.files = &answer.files,
+                                         .source_files = request.source_files,
+                                         .pch = {precompiler_.get(), &request.pch}});
         }
         return {};
     }
@@ -171,13 +162,16 @@ private:
         environment_ = wanted;
     }
 
-    Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
-        if (nvrtc_ && search_ == search) return nvrtc_;
-        precompiler_ = nullptr;
-        LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
-        precompiler_ = std::make_unique<pch::Precompiler>(*nvrtc_);
-        search_ = search;
-        return nvrtc_;
+    /// NVRTC, and with it what precompiles headers for it.
+    Result<std::shared_ptr<const NvrtcLibrary>> open_nvrtc(const NvrtcSearchEnvironment& search) {
+        auto nvrtc = compilers_.nvrtc.open(search);
+        if (jail_) return nvrtc;
+        if (!nvrtc || precompiled_for_ != *nvrtc) {
+            precompiler_ = nullptr;
+            precompiled_for_ = nvrtc ? *nvrtc : nullptr;
+            if (nvrtc) precompiler_ = std::make_unique<pch::Precompiler>(**nvrtc);
+        }
+        return nvrtc;
     }
 
     /// The linker in one file, which a search names.
@@ -193,11 +187,9 @@ private:
     std::optional<EnteredJail> jail_;
     std::optional<Error> refusal_;  ///< Why the jail can't be entered.
     std::vector<std::string> environment_;
-    NvrtcSearchEnvironment search_;
-    std::shared_ptr<const NvrtcLibrary> nvrtc_;
+    Compilers compilers_;
+    std::shared_ptr<const NvrtcLibrary> precompiled_for_;
     std::unique_ptr<pch::Precompiler> precompiler_;
-    NvrtcSearchEnvironment ir_search_;
-    std::shared_ptr<const IrTools> ir_;
     std::string working_folder_;
     std::filesystem::path linker_;
     std::unique_ptr<LinkCalls> links_;

@@ -46,6 +46,12 @@ enum class JitPolicy : std::uint8_t {
     forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
+/// The compiler of PTX sources that are loaded on a GPU.
+enum class PtxPolicy : std::uint8_t {
+    driver,   ///< The driver, at every load; it has a cache of its own.
+    assemble  ///< nvJitLink, once, into this cache; the driver where nvJitLink can't.
+};
+
 /// Which stored records a cache takes, from its folder, from packs and from elsewhere.
 enum class CacheTrust : std::uint8_t {
     any,         ///< Those that are intact.
@@ -76,6 +82,9 @@ struct CacheOptions {
     /// unless it is revoked. If it isn't empty, `trust` counts as `signed_only`.
     std::filesystem::path sign_with = {};
     JitPolicy policy = JitPolicy::allow;  ///< What to do on a cache miss.
+    /// nvJitLink's code of PTX that has functions or static shared memory is slower than the
+    /// driver's: it is compiled as a part of a program, not as the whole.
+    PtxPolicy ptx = PtxPolicy::driver;
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
     /// Receives every answered request once, for `lode warm`; empty for none. Several processes may
@@ -92,7 +101,7 @@ struct CacheOptions {
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_KEYS, LODE_CACHE_MAX_BYTES,
     /// LODE_CACHE_PACKS, LODE_CACHE_SIGN_WITH, LODE_CACHE_TRUST, LODE_JIT, LODE_PCH_MAX_BYTES,
-    /// LODE_RECORD, XDG_CACHE_HOME and HOME, RemoteCacheOptions::from_environment() and
+    /// LODE_PTX, LODE_RECORD, XDG_CACHE_HOME and HOME, RemoteCacheOptions::from_environment() and
     /// WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };

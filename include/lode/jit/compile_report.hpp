@@ -23,7 +23,7 @@ enum class MissReason : std::uint8_t {
     dependency_changed,  ///< A header, a folder or a variable differs from every known state.
     entry_lost,          ///< The entry was evicted or removed.
     unreadable_source,   ///< The source can't be read; the compiler reports the error.
-    ptx_source,          ///< PTX isn't compiled.
+    ptx_source,          ///< PTX that is left to the driver.
     uncacheable          ///< The result depends on more than the key contains.
 };
 

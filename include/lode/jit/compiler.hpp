@@ -38,13 +38,13 @@ struct CompilerInfo {
     std::vector<std::filesystem::path> include_folders;  ///< The toolkit's, in search order.
     std::vector<ComputeCapability> supported;            ///< Ascending, as the compiler reports.
     std::vector<std::string> search_attempts;            ///< One line per place tried.
-    std::string product = "NVRTC";                       ///< Or "libNVVM".
+    std::string product = "NVRTC";                       ///< Or "libNVVM" or "nvJitLink".
 
     /// "NVRTC 13.0.88", as in Image::compiler.
     [[nodiscard]] std::string name() const { return product + " " + build; }
 };
 
-/// The run-time compilers: turn CUDA C++ and NVVM IR into an Image.
+/// The run-time compilers: turn CUDA C++, NVVM IR and PTX into an Image.
 ///
 /// The first call that needs NVRTC searches for it and opens it. If `search.nvrtc` or LODE_NVRTC is
 /// set, only that place is tried; otherwise these are, in order: beside the executable, CUDA_HOME
@@ -61,19 +61,22 @@ public:
     /// Opens nothing yet.
     explicit Compiler(CompilerSearch search = {});
 
-    /// Properties of a language's compiler, which is opened if needed: libNVVM for NVVM IR, else
-    /// NVRTC. Errors: compiler_missing lists every place tried and what was found there.
+    /// Properties of a language's compiler, which is opened if needed: NVRTC for CUDA C++, libNVVM
+    /// for NVVM IR, nvJitLink for PTX. Errors: compiler_missing lists every place tried and what
+    /// was found there.
     [[nodiscard]] Result<CompilerInfo> info(
         Source::Language language = Source::Language::cuda) const;
 
-    /// Compiles CUDA C++ or NVVM IR for one target and blocks until the compiler is done.
+    /// Compiles a source for one target and blocks until the compiler is done.
     ///
     /// A real target gives cubin and PTX, a virtual one only PTX; CompileOptions::lto and
     /// CompileOptions::tile change that. `name_expressions` are C++ names of kernels or variables
-    /// at global scope (`scale<float>`, `&ns::table`); their symbols are in Image::lowered_names. A
-    /// PTX source is wrapped, not compiled; its own .target is used. NVVM IR takes the options that
-    /// concern code: math, max_registers, line_info, debug, relocatable, lto, and the extra flags
-    /// -opt=0, -opt=3 and -jump-table-density=N.
+    /// at global scope (`scale<float>`, `&ns::table`); their symbols are in Image::lowered_names.
+    /// NVVM IR takes the options that concern code: math, max_registers, line_info, debug,
+    /// relocatable, lto, and the extra flags -opt=0, -opt=3 and -jump-table-density=N.
+    ///
+    /// PTX is assembled for a real target, with the options max_registers, line_info, debug and the
+    /// extra flag -Xptxas=OPTION. For a virtual one it is wrapped, and its own .target is used.
     ///
     /// Errors: compile_failed (message: the first error with file and line; log: everything);
     /// not_found (a missing source or include folder; a name expression that names nothing, with

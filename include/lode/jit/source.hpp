@@ -14,14 +14,14 @@ LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
 
-/// Kernel source: CUDA C++ or NVVM IR to compile, or PTX to load. A plain value. A file is read
-/// when the code is needed, so a missing file is reported by the call that needs it.
+/// Kernel source: CUDA C++ or NVVM IR to compile, or PTX to load or to assemble. A plain value. A
+/// file is read when the code is needed, so a missing file is reported by the call that needs it.
 class Source {
 public:
     /// The language of the code.
     enum class Language : std::uint8_t {
         cuda,    ///< CUDA C++, to be compiled by NVRTC.
-        ptx,     ///< PTX, to be loaded unchanged.
+        ptx,     ///< PTX, to be loaded unchanged or assembled by nvJitLink.
         nvvm_ir  ///< NVVM IR, to be compiled by libNVVM.
     };
 
@@ -44,6 +44,9 @@ public:
     /// LLVM 7, with typed pointers, for targets before sm_100, and newer IR, with opaque pointers,
     /// for the others.
     static Source nvvm_ir(std::string code, std::string name = "source.ll");
+
+    /// Code in memory, of a language.
+    static Source of(Language language, std::string code, std::string name);
 
     /// Code in memory, of the language that its name tells as for file().
     static Source named(std::string code, std::string name);
@@ -87,6 +90,9 @@ private:
     std::string name_;
     std::string code_;
 };
+
+/// "CUDA C++", "PTX" or "NVVM IR".
+[[nodiscard]] std::string_view to_string(Source::Language language) noexcept;
 
 }  // namespace LODE_NAMESPACE
 

@@ -121,14 +121,14 @@ TEST_CASE("compile: PTX is wrapped, not compiled, and needs no compiler") {
     const std::string ptx =
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
     const Compiler absent({.nvrtc = "/nonexistent/libnvrtc.so"});
-    const auto image = absent.compile(Source::ptx(ptx), sm(90));
+    const auto image = absent.compile(Source::ptx(ptx), sm(90).as_virtual());
     REQUIRE_MESSAGE(image, image.error().describe());
     CHECK(image->arch == sm(80).as_virtual());
     CHECK(image->ptx == ptx);
     CHECK(image->compiler.empty());
     CHECK(image->kernels.size() == 1);
 
-    const auto bad = absent.compile(Source::ptx("not ptx", "x.ptx"), sm(90));
+    const auto bad = absent.compile(Source::ptx("not ptx", "x.ptx"), sm(90).as_virtual());
     REQUIRE_FALSE(bad);
     CHECK(bad.error().code == Errc::invalid_image);
 }

@@ -210,9 +210,11 @@ TEST_CASE("jail: the worker gets only the compiler's variables") {
 }
 
 TEST_CASE("jail: a setup comes out as it went in, and nothing else is one") {
-    worker::JailSetup setup{NvrtcSearchEnvironment::of_process({}), {"/a", "b c"}, 64, 99};
+    worker::JailSetup setup{
+        Source::Language::nvvm_ir, NvrtcSearchEnvironment::of_process({}), {"/a", "b c"}, 64, 99};
     const auto text = worker::to_argument(setup);
     const auto parsed = require(worker::setup_of_argument(text));
+    CHECK(parsed.language == setup.language);
     CHECK(parsed.nvrtc == setup.nvrtc);
     CHECK(parsed.folders == setup.folders);
     CHECK(parsed.open_files == setup.open_files);
