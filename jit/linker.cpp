@@ -42,6 +42,13 @@ Status check_level(const LinkOptions& options) {
         fmt::format("LinkOptions::optimization_level ({}) must be 0 or 3 for nvJitLink.", level));
 }
 
+Status check_lto_ir(std::span<const LinkInput> inputs, const LinkOptions& options) {
+    if (!options.keep_lto_ir || nvjitlink::is_lto(inputs, options)) return {};
+    return fail(Errc::invalid_argument,
+                "LinkOptions::keep_lto_ir needs LTO-IR among the inputs, or LinkOptions::lto for "
+                "objects and fat binaries with LTO-IR.");
+}
+
 }  // namespace
 
 struct Linker::State {
@@ -95,6 +102,7 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
     LODE_TRY(link::check_options(options));
     LODE_TRY(check_level(options));
     LODE_TRY(check_virtual_target(inputs, target));
+    LODE_TRY(check_lto_ir(inputs, options));
     LODE_TRY(link::check_inputs(inputs, target));
     LODE_TRY_ASSIGN(const auto* const library, state_->open());
     if (!leaves_traces(options))

@@ -75,6 +75,12 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
     if (!target.is_real() && (table.ptx == nullptr || table.ptx_size == nullptr)) {
         return fail(Errc::not_supported, "This nvJitLink lacks nvJitLinkGetLinkedPtx.");
     }
+    if (options.keep_lto_ir && (table.lto_ir == nullptr || table.lto_ir_size == nullptr)) {
+        return fail(Errc::not_supported,
+                    fmt::format("LinkOptions::keep_lto_ir needs nvJitLinkGetLinkedLTOIR, which "
+                                "nvJitLink has from CUDA 13.3 on; {} is {}.",
+                                library.info.path.string(), library.info.name()));
+    }
 
     const auto flags = flags_of(inputs, target, options);
     std::vector<const char*> pointers;
@@ -115,6 +121,8 @@ Result<Image> link_on_thread(const Library& library, std::span<const LinkInput> 
         linked.ptx.resize(std::min(linked.ptx.find('\0'), linked.ptx.size()));
         linked.kernels = kernels_of_ptx(linked.ptx);
     }
+    if (result == success && options.keep_lto_ir)
+        result = fetch_code(native, table.lto_ir_size, table.lto_ir, linked.lto_ir);
     if (result != success)
         return fail_link(scope, result,
                          fmt::format("Reading the code of '{}'", shortened(linked.name)));

@@ -47,6 +47,7 @@ Key link_key(const LinkerInfo& linker, std::span<const LinkInput> inputs, const 
     key.field("linker.build", linker.build);
     key.field("arch", target.to_string());
     key.field("output", target.is_real() ? "cubin" : "ptx");
+    if (options.keep_lto_ir) key.field("output", "lto-ir");
     for (const auto& input : inputs) {
         key.field("input.name", input.name);
         key.field("input.kind", to_string(input.kind));

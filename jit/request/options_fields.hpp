@@ -63,7 +63,8 @@ void each_field(Options& math, const auto& visit) {
 template <FieldsOf<LinkOptions> Options>
 void each_field(Options& options, const auto& visit) {
     auto& [max_registers, line_info, debug, verbose, extra_flags, lto, optimization_level,
-           split_compile, kernels_used, variables_used, drop_unused_variables] = options;
+           split_compile, kernels_used, variables_used, drop_unused_variables, keep_lto_ir] =
+        options;
     visit("max_registers", max_registers);
     visit("line_info", line_info);
     visit("debug", debug);
@@ -75,6 +76,7 @@ void each_field(Options& options, const auto& visit) {
     visit("kernels_used", kernels_used);
     visit("variables_used", variables_used);
     visit("drop_unused_variables", drop_unused_variables);
+    visit("keep_lto_ir", keep_lto_ir);
 }
 
 }  // namespace LODE_NAMESPACE

@@ -37,15 +37,30 @@ struct LinkJob {
     LinkOptions options;
 };
 
+/// What is written: the linked LTO-IR if it is asked for, else the code.
+struct LinkResult {
+    std::string_view kind;  ///< As the file ends.
+    std::string_view name;
+    std::span<const std::byte> bytes;
+
+    static LinkResult of(const Image& image, const LinkOptions& options) {
+        if (options.keep_lto_ir) return {"ltoir", "LTO-IR", image.lto_ir};
+        if (image.arch.is_real()) return {"cubin", "machine code", image.cubin};
+        return {"ptx", "PTX", std::as_bytes(std::span(image.ptx))};
+    }
+};
+
 Result<LinkJob> read_link_request(const LinkCommand& command) {
     LODE_TRY(check_inputs(command.files));
     LODE_TRY_ASSIGN(auto arch, read_arch(command.arch));
     if (!command.arch.empty()) {
         LODE_TRY_ASSIGN(const auto target, arch());
-        LODE_TRY(check_result_kind(
-            command.output, target.is_real() ? "cubin" : "ptx",
-            fmt::format("{} for {}", target.is_real() ? "machine code" : "PTX", target.to_string()),
-            target));
+        Image nothing;
+        nothing.arch = target;
+        const auto result = LinkResult::of(nothing, command.options);
+        LODE_TRY(check_result_kind(command.output, result.kind,
+                                   fmt::format("{} for {}", result.name, target.to_string()),
+                                   target));
     }
     return LinkJob{command.files,          command.output, std::move(arch),
                    command.device_runtime, command.report, command.options};
@@ -75,8 +90,7 @@ Result<Answer> link(const LinkJob& request) {
     LODE_TRY_ASSIGN(const auto arch, request.arch());
     LODE_TRY_ASSIGN(const auto inputs, read_link_inputs(request));
     LODE_TRY_ASSIGN(const Image image, Linker().link(inputs, arch, request.options));
-    const auto bytes =
-        arch.is_real() ? std::span(image.cubin) : std::as_bytes(std::span(image.ptx));
+    const auto [kind, name, bytes] = LinkResult::of(image, request.options);
     LODE_TRY(write_result(request.output, bytes));
 
     Answer answer;
@@ -87,23 +101,20 @@ Result<Answer> link(const LinkJob& request) {
                         {"arch", input.arch ? Json(input.arch->to_string()) : Json()},
                         {"bytes", input.bytes.size()}});
     }
-    answer.text =
-        fmt::format("{}, {} for {}, {}, of {} input{}\n", request.output.string(),
-                    arch.is_real() ? "machine code" : "PTX", arch.to_string(),
-                    bytes_text(bytes.size()), inputs.size(), inputs.size() == 1 ? "" : "s");
+    answer.text = fmt::format("{}, {} for {}, {}, of {} input{}\n", request.output.string(), name,
+                              arch.to_string(), bytes_text(bytes.size()), inputs.size(),
+                              inputs.size() == 1 ? "" : "s");
     if (request.report) answer.text += "\n" + kernels_text(image);
     answer.notes = image.log;
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
-    answer.fields = {{"inputs", std::move(list)},
-                     {"linker", image.compiler},
-                     {"arch", arch.to_string()},
-                     {"file",
-                      {{"kind", arch.is_real() ? "cubin" : "ptx"},
-                       {"path", request.output.string()},
-                       {"bytes", bytes.size()}}},
-                     {"lowered_names", Json(image.lowered_names)},
-                     {"kernels", kernels_json(image)},
-                     {"log", image.log}};
+    answer.fields = {
+        {"inputs", std::move(list)},
+        {"linker", image.compiler},
+        {"arch", arch.to_string()},
+        {"file", {{"kind", kind}, {"path", request.output.string()}, {"bytes", bytes.size()}}},
+        {"lowered_names", Json(image.lowered_names)},
+        {"kernels", kernels_json(image)},
+        {"log", image.log}};
     return answer;
 }
 
@@ -129,6 +140,9 @@ Command declare_link(CLI::App& app) {
         ->type_name("ARCH");
     command->add_flag("--lto", values->options.lto,
                       "Optimise across the inputs; LTO-IR in a file of its own implies it");
+    command->add_flag("--lto-ir", values->options.keep_lto_ir,
+                      "Write the linked LTO-IR, for a later link, instead of code; needs nvJitLink "
+                      "of CUDA 13.3");
     command->add_flag("--device-runtime", values->device_runtime,
                       "Also link the toolkit's libcudadevrt.a, for kernels that launch kernels");
     command->add_flag("--line-info", values->options.line_info, "Keep source lines for profilers");

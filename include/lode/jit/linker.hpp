@@ -112,6 +112,9 @@ struct LinkOptions {
     std::vector<std::string> variables_used = {};
     /// Drop variables that no device code refers to. Only for LTO.
     bool drop_unused_variables = false;
+    /// Put the linked LTO-IR into Image::lto_ir, beside the code. Only for LTO; needs nvJitLink of
+    /// CUDA 13.3.
+    bool keep_lto_ir = false;
 };
 
 /// The device linker. Needs no driver and no GPU.
@@ -140,7 +143,8 @@ public:
     /// Errors: link_failed with the linker's text in Error::log, and with the symbols that no input
     /// defines or that several do in the message; invalid_argument for an empty list, an option
     /// outside its range, and PTX as the result of other inputs than LTO-IR; unsupported_arch for
-    /// an input that the target can't run; not_found without the library.
+    /// an input that the target can't run; not_supported if the library lacks what an option needs;
+    /// not_found without the library.
     [[nodiscard]] Result<Image> link(std::span<const LinkInput> inputs, const Arch& target,
                                      const LinkOptions& options = {}) const;
     /// Links images: LinkInput::from_image for each. Errors also: those of from_image().

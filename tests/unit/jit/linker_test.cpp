@@ -1,4 +1,8 @@
+#include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
+
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -204,6 +208,45 @@ TEST_CASE("linker: PTX above the target and unknown targets are refused") {
     const auto unknown = linker.link(*newer, *Arch::parse("sm_999"));
     REQUIRE_FALSE(unknown);
     CHECK(unknown.error().message.find("-arch=sm_999") != std::string::npos);
+}
+
+TEST_CASE("linker: linked LTO-IR can be linked again, with nvJitLink of CUDA 13.3") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    const lode::Compiler compiler;
+    const auto arch = *Arch::parse("sm_90");
+    const lode::CompileOptions options{.relocatable = true, .lto = true};
+    std::vector<Image> parts;
+    for (const char* code : {"__device__ int twice(int x) { return 2 * x; }",
+                             "__device__ int twice(int); extern \"C\" __global__ void k(int* x) { "
+                             "*x = twice(*x); }"}) {
+        const auto part = compiler.compile(lode::Source::text(code), arch, options);
+        REQUIRE(part);
+        parts.push_back(*part);
+    }
+    const auto linked = linker.link(parts, arch, {.keep_lto_ir = true});
+    constexpr int first_release = 13030;
+    if (linker.info()->version < first_release) {
+        REQUIRE_FALSE(linked);
+        CHECK(linked.error().code == Errc::not_supported);
+        CHECK(linked.error().message.find("from CUDA 13.3 on") != std::string::npos);
+    } else {
+        REQUIRE(linked);
+        CHECK_FALSE(linked->lto_ir.empty());
+        const auto usual = linker.link(parts, arch);
+        REQUIRE(usual);
+        CHECK(linked->cubin == usual->cubin);
+        // The LTO-IR of both parts is one input.
+        const auto again = linker.link(*linked, arch);
+        REQUIRE(again);
+        CHECK(again->cubin.size() == usual->cubin.size());
+        CHECK(again->kernels == usual->kernels);
+    }
+
+    const auto ptx = Image::from_ptx(store_one, "store_one.ptx");
+    const auto none = linker.link(*ptx, arch, {.keep_lto_ir = true});
+    REQUIRE_FALSE(none);
+    CHECK(none.error().code == Errc::invalid_argument);
 }
 
 TEST_CASE("linker: arguments are checked before the library is searched for") {
