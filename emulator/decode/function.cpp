@@ -47,6 +47,7 @@ private:
 };
 
 void FunctionDecoder::place_variables() {
+    if (function_.block_memory != 0) return builder_.refuse_function(".minperctamemory");
     if (bytes_in(function_.variables, ptx::Space::param) > max_function_parameters) {
         return builder_.refuse_function(
             fmt::format("more than {} bytes of parameters", max_function_parameters));

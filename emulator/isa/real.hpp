@@ -112,6 +112,18 @@ struct RealFlags {
     bool operator==(const RealFlags&) const = default;
 };
 
+/// The formats of four numbers in 32 bits; .e2m1x4 has 16.
+enum class NarrowFormat : u16 { e4m3, e5m2, e3m2, e2m3, e2m1, e2m1_in_bytes, ue8m0 };
+
+/// Flags of arithmetic with four numbers at a time.
+struct NarrowFlags {
+    NarrowFormat result : 3 = NarrowFormat::e4m3;
+    NarrowFormat a : 3 = NarrowFormat::e4m3;
+    NarrowFormat b : 3 = NarrowFormat::e4m3;
+    bool finite : 1 = false;  ///< .satfinite
+    u16 unused : 6 = 0;
+};
+
 /// What testp asks.
 enum class RealProperty : u16 { finite, infinite, number, not_a_number, normal, subnormal };
 

@@ -12,6 +12,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -43,6 +44,10 @@ int judge_programs(const std::vector<Program>& programs, const std::string& ptxa
     VerdictFile file{version_of(ptxas), seed, digest_of(programs), {}};
     if (file.judge.empty()) return fail(ptxas + " can't be run.");
     const std::string scratch = scratch_folder();
+    // ptxas 13.5 takes memory without end for a predicate as a tensor map.
+    constexpr rlim_t four_gib = rlim_t{4} << 30;
+    const rlimit limit{four_gib, four_gib};
+    setrlimit(RLIMIT_AS, &limit);
     file.verdicts = judge_all(ptxas, programs, scratch);
     std::filesystem::remove_all(scratch);
     if (!write_verdicts(folder + "/verdicts.txt", file, programs))

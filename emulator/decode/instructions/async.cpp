@@ -48,9 +48,9 @@ void copy_bulk(Builder& b) {
     opcode.ignore({"async", "bulk"});
     if (opcode.take("commit_group")) return copy_group(b, true, false, false);
     if (opcode.take("wait_group")) return copy_group(b, true, true, false);
-    opcode.take("L2::cache_hint");
-    if (opcode.take("prefetch")) {
-        opcode.ignore({"L2", "global"});
+    opcode.ignore({"L2::cache_hint", "L2::evict_last", "L2::evict_normal"});
+    if (opcode.take("prefetch") || opcode.name() == "applypriority") {
+        opcode.ignore({"L2", "global", "bulk_group"});
         const Slot from = whole_addresses(b, b.operand(0));
         const Slot size = b.source(b.operand(1), 'w');
         if (b.refused()) return;
@@ -77,6 +77,7 @@ void copy_bulk(Builder& b) {
     flags.ignores = opcode.take("ignore_oob");
     opcode.ignore({"global", "shared::cta", "shared::cluster", "weak", "relaxed", "b128"});
     ignore_scope(opcode);
+    if (take_report(opcode)) return b.refuse(with_report);
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
     const bool to_many = take_multicast(opcode);
     const bool masks = opcode.take("cp_mask");
@@ -219,7 +220,16 @@ void mbarrier(Builder& b) {
         .flags = has_second_layout;
 }
 
-constexpr OpcodeDecoder async_decoders[] = {{"cp", copy_async}, {"mbarrier", mbarrier}};
+// Priorities in caches have no effect; those of bulk operations check their memory.
+void apply_priority(Builder& b) {
+    const Opcode& opcode = b.opcode();
+    if (opcode.peek(3) == "tensor") return copy_tensor(b);
+    if (opcode.peek(2) == "bulk") return copy_bulk(b);
+    b.opcode().take_all();
+}
+
+constexpr OpcodeDecoder async_decoders[] = {
+    {"applypriority", apply_priority}, {"cp", copy_async}, {"mbarrier", mbarrier}};
 
 }  // namespace
 

@@ -25,6 +25,57 @@ void mixed_arithmetic(Builder& b, const std::string& name, Word half, exec::Real
     b.write_back(to);
 }
 
+namespace {
+
+/// The two parts of a packed value as floats.
+std::array<Slot, 2> floats_of(Builder& b, const ptx::Operand& operand, Word type) {
+    const bool wide = type == "f32x2";
+    const Slot both = b.source(operand, wide ? 'd' : 'w');
+    std::array<Slot, 2> parts{};
+    for (Slot& part : parts)
+        part = b.temporary(wide ? 'w' : 'h');
+    if (b.refused()) return parts;
+    b.emit_row(wide ? "unpack.d.w" : "unpack.w.h", {parts[0], parts[1], both});
+    for (Slot& part : parts) {
+        if (wide) break;
+        const Slot narrow = part;
+        part = b.temporary('w');
+        b.emit_row(type == "f16x2" ? "cvt.f32.f16" : "cvt.f32.bf16", {part, narrow});
+    }
+    return parts;
+}
+
+}  // namespace
+
+// add, sub and fma into .f32x2, of which the other operands are .f16x2, .bf16x2 or .f32x2; add, sub
+// and mul of .f32x2 into .bf16x2.
+void packed_mixed_arithmetic(Builder& b, const std::string& name, exec::RealFlags flags) {
+    const auto types = std::span(b.instruction().reading->words).last(b.operand_count());
+    for (u32 k = 1; k <= b.operand_count(); ++k)
+        b.opcode().take(b.opcode().count() - k);
+    const bool is_wide = types[0] == "f32x2";
+    if (!is_wide && types[0] != "bf16x2") return b.refuse();
+    if (!is_wide && types[1] != "f32x2") return b.refuse();
+    const Destination to = b.destination(b.operand(0), is_wide ? 'd' : 'w');
+    std::array<std::array<Slot, 5>, 2> halves;
+    for (auto& slots : halves) {
+        slots.fill(no_slot);
+        slots[0] = b.temporary(is_wide ? 'w' : 'h');
+    }
+    for (u32 k = 1; k < b.operand_count() && !b.refused(); ++k) {
+        const auto parts = floats_of(b, b.operand(k), types[k]);
+        for (u32 half = 0; half < 2; ++half)
+            halves[half][k] = parts[half];
+    }
+    if (b.refused()) return;
+    const std::string key =
+        name + (is_wide ? flags != exec::RealFlags{} ? ".ex.f32" : ".f32" : ".rz.bf16.f32");
+    for (const auto& slots : halves)
+        b.emit_row(key, {slots[0], slots[1], slots[2], slots[3], slots[4]}, flags);
+    b.emit_row(is_wide ? "pack.d.w" : "pack.w.h", {to.slot, halves[0][0], halves[1][0]});
+    b.write_back(to);
+}
+
 void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags) {
     const Destination to = b.destination(b.operand(0), 'd');
     std::array<std::array<Slot, 5>, 2> halves;

@@ -54,6 +54,8 @@ void decode_by_table(Builder& b, std::string_view key, Flags flags = {});
 // composed.cpp
 /// add, sub and fma of .f32 with operands of the type `half`.
 void mixed_arithmetic(Builder& b, const std::string& name, Word half, exec::RealFlags flags);
+/// Packed arithmetic with different types.
+void packed_mixed_arithmetic(Builder& b, const std::string& name, exec::RealFlags flags);
 /// add, sub, mul and fma of .f32x2; `key` is the row for one float.
 void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags);
 /// min and max of three floats.

@@ -264,6 +264,7 @@ void is_space(Builder& b) {
 
 // Cache policies are opaque and have no effect: there is no cache.
 void create_policy(Builder& b) {
+    if (b.opcode().take("fabric")) return b.refuse();
     b.opcode().take_all();
     const Destination to = b.destination(b.operand(0), 'd');
     if (b.refused()) return;
@@ -285,7 +286,6 @@ constexpr OpcodeDecoder memory_decoders[] = {{"ld", load},
                                              {"prefetch", advice},
                                              {"prefetchu", advice},
                                              {"discard", advice},
-                                             {"applypriority", advice},
                                              {"pmevent", advice},
                                              {"griddepcontrol", advice},
                                              {"trace", advice},

@@ -58,6 +58,12 @@ inline bool take_multicast(Opcode& opcode) noexcept {
     return opcode.take("multicast::cluster") || opcode.take("multicast::cluster::16b");
 }
 
+/// Takes .mbarrier::report, and returns whether a copy into shared memory is to look for a pattern.
+inline bool take_report(Opcode& opcode) noexcept {
+    return !opcode.take("mbarrier::report::disabled") && opcode.take_prefix("mbarrier::report");
+}
+constexpr std::string_view with_report = "with a report about the values";
+
 /// Scopes have no effect: every fence covers all threads.
 inline void ignore_scope(Opcode& opcode) noexcept {
     opcode.ignore({"cta", "cluster", "gpu", "sys"});

@@ -51,18 +51,20 @@ Slot map_address(Builder& b, const ptx::Operand& map) {
 
 }  // namespace
 
-// cp{.reduce}.async.bulk.tensor and cp.async.bulk.prefetch.tensor. The operands are
-//   loads:      [to], [map, {…}], [mbarrier]{, {offsets}}{, mask of blocks}{, policy}
-//   stores:     [map, {…}], [from]{, policy}
-//   prefetches: [map, {…}]{, {offsets}}{, policy}
+// cp{.reduce}.async.bulk.tensor, cp.async.bulk.prefetch.tensor and applypriority.async.bulk.tensor.
+// The operands are
+//   loads:      [to], [map{, tensor}, {…}], [mbarrier]{, {offsets}}{, mask of blocks}{, policy}
+//   stores:     [map{, tensor}, {…}], [from]{, policy}
+//   prefetches: [map{, tensor}, {…}]{, {offsets}}{, policy}
 // For im2col::w and im2col::w::128, {offsets} is {halo, offset}.
 void copy_tensor(Builder& b) {
     using exec::TensorCopy;
     Opcode& opcode = b.opcode();
     opcode.ignore({"async", "bulk", "tensor", "global", "bulk_group", "L2", "L2::cache_hint",
-                   "mbarrier::complete_tx::bytes"});
+                   "L2::evict_last", "L2::evict_normal", "mbarrier::complete_tx::bytes"});
     exec::TensorCopyFlags flags{.what = TensorCopy::store};
-    if (opcode.take("prefetch")) flags.what = TensorCopy::prefetch;
+    if (opcode.take("prefetch") || opcode.name() == "applypriority")
+        flags.what = TensorCopy::prefetch;
     if (opcode.take("reduce")) {
         flags.what = TensorCopy::reduce;
         const auto operation = take_operation(opcode);
@@ -71,6 +73,10 @@ void copy_tensor(Builder& b) {
     }
     const bool loads = b.operand(0).address && b.operand(0).kind != OperandKind::list;
     if (loads) flags.what = TensorCopy::load;
+    if (take_report(opcode) && loads) return b.refuse(with_report);
+    const bool overrides = opcode.take("override::global_address");
+    if (opcode.take("override::global_dim") || opcode.take("override::global_dim_stride"))
+        return b.refuse("with other sizes than the tensor map's");
     opcode.take_prefix("shared");
     const bool to_many = take_multicast(opcode);
     opcode.ignore({"cta_group::1"});
@@ -81,9 +87,10 @@ void copy_tensor(Builder& b) {
 
     u32 next = loads ? 1 : 0;
     const auto parts = b.list(b.operand(next++));
-    if (parts.size() != 2) return b.refuse("without coordinates");
+    if (parts.size() < 2) return b.refuse("without coordinates");
     const Slot map = map_address(b, parts[0]);
-    const auto coordinates = b.list(parts[1]);
+    const Slot tensor = overrides ? b.source(parts[1], 'd') : no_slot;
+    const auto coordinates = b.list(parts.back());
     Slot shared = no_slot;
     Slot barrier = no_slot;
     if (loads) {
@@ -97,7 +104,8 @@ void copy_tensor(Builder& b) {
     const Slot blocks = to_many ? b.source(b.operand(next), 'h') : no_slot;
     emit_operands(b, coordinates, offsets);
     if (b.refused()) return;
-    b.emit_access(Operation::copy_tensor, {no_slot, map, shared, barrier, blocks}).flags = flags;
+    b.emit_access(Operation::copy_tensor, {no_slot, map, shared, barrier, blocks, tensor}).flags =
+        flags;
 }
 
 namespace {

@@ -103,6 +103,7 @@ exec::TensorReduction take_reduction(Opcode& opcode) {
 // tcgen05.st.shape.num [address], {apart,} list
 void move_registers(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
+    if (opcode.take("spcompress")) return b.refuse();
     opcode.ignore({"sync", "aligned", "b32", "red"});
     opcode.take_prefix("x");
     const MoveShape* const shape = opcode.take_row(move_shapes);
@@ -211,6 +212,7 @@ Element example_of(TensorKind kind) {
 void multiply_in_tensor_memory(Builder& b) {
     Opcode& opcode = b.opcode();
     if (opcode.take("ashift")) return b.refuse("with .ashift");
+    if (opcode.take("decompress::lut::b")) return b.refuse("with a lookup table");
     opcode.take_prefix("collector");
     exec::TensorProduct& plan = b.kernel().tensor_products.emplace_back();
     plan.stationary = opcode.take("ws");

@@ -206,6 +206,7 @@ struct Function {
     bool has_cluster = false, explicit_cluster = false;
     std::uint32_t max_cluster_rank = 0;
     std::uint32_t min_blocks = 0;
+    std::uint32_t block_memory = 0;  ///< .minperctamemory, in bytes
     std::uint32_t line = 0;
 
     /// Whether it has a .loc.

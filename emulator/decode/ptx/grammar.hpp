@@ -20,11 +20,12 @@
 // one of half as many as the shape has columns; "|pred" allows a second
 // destination, "|must" requires one. "[]" is an address, "[w]" one in a register of at least 32
 // bits, "[t]" one of tensor memory, "%" rejects constants, "#" a constant number, "tensor:3" a
-// tensor map with three coordinates; "@" precedes a Limit; "image:", "texels:", "slopes:",
-// "offset:" and "elements:" precede the type of an operand of textures; the other words name a
-// Want, with a number of parts or without.
+// tensor map with three coordinates, "handle:2" a fabric's endpoint with one offset; "@" precedes a
+// Limit; "image:", "texels:", "slopes:", "offset:" and "elements:" precede the type of an operand
+// of textures; the other words name a Want, with a number of parts or without.
 //
-// needs: "word=target@version" for a modifier; an empty word applies to the whole form.
+// needs: "word=target@version" for a modifier; an empty word applies to the whole form. LODE_NEEDS
+// of grammar_words.def has what words need in every row.
 #pragma once
 
 #include "emulator/decode/ptx/ast.hpp"
@@ -63,7 +64,8 @@ enum class Want : std::uint8_t {
     slopes,    ///< A vector of derivatives
     offset,    ///< A vector of offsets in texels; if it doesn't fit, it is taken for left out
     elements,  ///< Values of a surface: a vector or one value
-    tensor,    ///< [tensor map, {coordinates}], `count` of them
+    tensor,    ///< [tensor map{, what overrides it}, {coordinates}], `count` of them
+    handle,    ///< [endpoint, offset{, offset of a counter}], `count` parts
     anything   ///< Any operands; for forms that the emulator doesn't support
 };
 

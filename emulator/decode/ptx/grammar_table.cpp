@@ -25,9 +25,11 @@ constexpr Row rows[] = {
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
 #include "emulator/decode/ptx/grammar_copies.def"
+#include "emulator/decode/ptx/grammar_fabric.def"
 #include "emulator/decode/ptx/grammar_images.def"
 #include "emulator/decode/ptx/grammar_matrix.def"
 #include "emulator/decode/ptx/grammar_memory.def"
+#include "emulator/decode/ptx/grammar_sparse.def"
 #include "emulator/decode/ptx/grammar_tcgen05.def"
 #include "emulator/decode/ptx/grammar_tensor.def"
 #include "emulator/decode/ptx/grammar_wgmma.def"
@@ -43,21 +45,36 @@ struct Words {
 };
 constexpr Words shorthands[] = {
 #define LODE_WORDS(name, words) {name, words},
+#define LODE_NEEDS(words, needs)
 #include "emulator/decode/ptx/grammar_words.def"
 #undef LODE_WORDS
+#undef LODE_NEEDS
+};
+
+/// What words need in every row.
+struct WordNeeds {
+    std::string_view words, needs;
+};
+constexpr WordNeeds word_needs[] = {
+#define LODE_WORDS(name, words)
+#define LODE_NEEDS(words, needs) {words, needs},
+#include "emulator/decode/ptx/grammar_words.def"
+#undef LODE_WORDS
+#undef LODE_NEEDS
 };
 
 constexpr Word typed_words[] = {
-    "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2",   "e4m3x4",
-    "e5m2x4", "e2m3x4", "e3m2x4", "e2m1x4", "s2f6x2", "ue5m3x2",   "u8x4",
-    "s8x4",   "s4",     "u4",     "s2",     "b8x16",  "b6x16_p32", "b4x16_p64",
-    "u2",     "s16x2",  "u16x2",  "f32x2",  "texref", "surfref",   "samplerref"};
+    "e4m3x2", "e5m2x2", "e2m3x2",  "e3m2x2",     "e2m1x2",    "ue8m0x2", "e4m3x4",   "e5m2x4",
+    "e2m3x4", "e3m2x4", "e2m1x4",  "s2f6x2",     "ue5m3x2",   "u8x4",    "s8x4",     "s4",
+    "u4",     "s2",     "b8x16",   "b6x16_p32",  "b4x16_p64", "u2",      "s16x2",    "u16x2",
+    "f32x2",  "texref", "surfref", "samplerref", "b2",        "b4",      "e2m1p4x4", "ue8m0x4"};
 
 constexpr Limit limits[] = {
     {"byte", 0, 255},
     {"barrier", 0, 15},
     {"threads", 0, std::numeric_limits<std::int64_t>::max(), 32},
     {"event", 0, 15},
+    {"all", 0xffff'ffff, 0xffff'ffff},
     {"mask", 0, 0xffff},
     {"registers", 24, 256, 8},
     {"line", 128, 128},
@@ -91,6 +108,8 @@ constexpr Family families[] = {
     {.name = "103a", .numbers = {103, 107}, .is_specific = true},
     {.name = "107a", .numbers = {107}, .is_specific = true},
     {"simd", {107, 120, 121}},
+    {.name = "fp8_a", .numbers = {100, 103}, .is_specific = true},
+    {.name = "12x_a", .numbers = {120, 121}, .is_specific = true},
     {.name = "any_a", .least = 100, .is_specific = true},
     {"10xf", {100, 103, 107}},
     {.name = "100a", .numbers = {100, 103, 107}, .is_specific = true},
@@ -163,6 +182,15 @@ private:
             form.needs.emplace_back(Word::named(text.substr(0, equals)),
                                     needs_of(text.substr(equals + 1)));
         });
+        for (const auto& [words, needs] : word_needs) {
+            std::vector<Word> all;
+            each_part(words, '|', [&](std::string_view word) { add(all, word); });
+            for (const Group& group : form.groups) {
+                for (const Word word : group.words)
+                    if (std::ranges::find(all, word) != all.end())
+                        form.needs.emplace_back(word, needs_of(needs));
+            }
+        }
         return form;
     }
 
@@ -262,9 +290,11 @@ private:
             text.remove_prefix(word.size());
             made.want = want;
         }
-        if (text.starts_with("tensor:")) {
+        for (const auto& [word, want] :
+             {std::pair{"tensor:", Want::tensor}, {"handle:", Want::handle}}) {
+            if (!text.starts_with(word)) continue;
             made.count = static_cast<std::uint8_t>(text.back() - '0');
-            return of(made, Want::tensor);
+            return of(made, want);
         }
         if (drop(text, '{')) {
             made.want = Want::vector;

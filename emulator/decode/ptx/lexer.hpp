@@ -1,6 +1,7 @@
 // Lexer: words, numbers and marks of PTX with line numbers. Header-only for speed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,6 +60,18 @@ public:
             token = Token::mark;
         }
         text = {start, static_cast<std::size_t>(at_ - start)};
+    }
+
+    /// Makes what follows the next occurrence of `end` the current token; the end of the text if
+    /// there is none.
+    void skip_past(std::string_view end) noexcept {
+        const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+        const std::size_t found = rest.find(end);
+        const std::size_t length = found == rest.npos ? rest.size() : found + end.size();
+        current_line_ +=
+            static_cast<std::uint32_t>(std::ranges::count(rest.substr(0, length), '\n'));
+        at_ += length;
+        next();
     }
 
     /// Joins the rest of an opcode or special register (".global.v2.f32", "shared::cta" and so on)

@@ -146,6 +146,8 @@ private:
                                  form.is_per_column ? reading_.columns / form.count : form.count);
             case Want::tensor:
                 return tensor_fits(form, operand);
+            case Want::handle:
+                return handle_fits(form, operand);
             case Want::image:
             case Want::texels:
             case Want::slopes:
@@ -158,20 +160,84 @@ private:
         }
     }
 
-    /// The map's address counts as one of the addresses that the opcode names.
+    /// A register with this many bytes of an integer.
+    [[nodiscard]] bool is_whole(const Operand& operand, std::uint8_t bytes) const {
+        if (operand.kind != OperandKind::reg || operand.address) return false;
+        const Register& have = function_.registers[operand.index];
+        return have.bytes == bytes && is_integer(have.kind);
+    }
+
+    /// [endpoint, offset…]: registers without an offset of their own.
+    bool handle_fits(const OperandForm& form, const Operand& operand) {
+        ++space_;
+        if (!operand.address || operand.kind != OperandKind::list || operand.count != form.count)
+            return false;
+        for (std::uint32_t k = 0; k < operand.count; ++k)
+            if (!is_whole(function_.elements[operand.index + k], k == 0 ? 4 : 8)) return false;
+        return true;
+    }
+
+    /// The map's address counts as one of the addresses that the opcode names. Between it and the
+    /// coordinates there may be an address, or in a fabric a handle, the sizes, and the lower and
+    /// upper parts of the strides.
     bool tensor_fits(const OperandForm& form, const Operand& operand) {
         ++space_;
-        if (!operand.address || operand.kind != OperandKind::list || operand.count != 2)
+        if (!operand.address || operand.kind != OperandKind::list || operand.count < 2)
             return false;
-        const Operand& map = function_.elements[operand.index];
+        const std::span<const Operand> parts =
+            std::span(function_.elements).subspan(operand.index, operand.count);
+        const Operand& map = parts[0];
         const bool is_address =
             map.kind == OperandKind::reg
                 ? function_.registers[map.index].bytes >= 2 &&
                       function_.registers[map.index].bytes <= 8 &&
                       is_integer(function_.registers[map.index].kind)
                 : map.kind == OperandKind::variable || map.kind == OperandKind::symbol;
-        return is_address && list_fits_type(form, function_.elements[operand.index + 1], form.count,
-                                            {Class::signed_integer, 4});
+        if (!is_address) return false;
+        std::size_t at = 1;
+        const auto whole = [&](std::uint8_t bytes) {
+            return at < parts.size() && is_whole(parts[at++], bytes);
+        };
+        if (reading_.name() == "fabric" && !whole(4)) return false;
+        if (reading_.has("override::global_address") && !whole(8)) return false;
+        if (reading_.has("counted::bytes") && !whole(8)) return false;
+        const bool strides = reading_.has("override::global_dim_stride");
+        OperandForm registers = form;
+        registers.is_register = true;
+        if (strides || reading_.has("override::global_dim")) {
+            if (at >= parts.size() || !sizes_fit(parts[at++], form.count)) return false;
+            if (strides &&
+                (at >= parts.size() ||
+                 !list_fits_type(registers, parts[at++], form.count - 1u, {Class::bits, 4}) ||
+                 !whole(2)))
+                return false;
+            if (at >= parts.size() || !are_zero(parts[at])) return false;
+        }
+        return at + 1 == parts.size() &&
+               list_fits_type(form, parts[at], form.count, {Class::signed_integer, 4});
+    }
+
+    /// Sizes of a tensor: constants and registers with 8 or 16 bits, of one size.
+    [[nodiscard]] bool sizes_fit(const Operand& list, std::uint32_t count) const {
+        if (list.kind != OperandKind::list || list.count != count) return false;
+        std::uint8_t bytes = 0;
+        for (std::uint32_t k = 0; k < count; ++k) {
+            const Operand& one = function_.elements[list.index + k];
+            if (one.kind == OperandKind::integer) continue;
+            if (!is_whole(one, 1) && !is_whole(one, 2)) return false;
+            const std::uint8_t have = function_.registers[one.index].bytes;
+            if (bytes != 0 && have != bytes) return false;
+            bytes = have;
+        }
+        return true;
+    }
+
+    /// Whether the constants of a list are 0.
+    [[nodiscard]] bool are_zero(const Operand& list) const {
+        if (list.kind != OperandKind::list) return false;
+        return std::ranges::all_of(
+            std::span(function_.elements).subspan(list.index, list.count),
+            [](const Operand& one) { return one.kind != OperandKind::integer || one.bits == 0; });
     }
 
     bool list_fits(const OperandForm& form, const Operand& operand, std::uint32_t count) {
@@ -249,7 +315,8 @@ private:
     /// bits.
     static bool special_fits(std::string_view name, Type type) {
         const bool wide = name == "%clock64" || name == "%globaltimer" || name == "%gridid" ||
-                          name.ends_with("_64") || name == "%current_graph_exec";
+                          name.ends_with("_64") || name == "%current_graph_exec" ||
+                          name == "%perctamemoryoffset";
         if (name == "%is_explicit_cluster") return type.kind == Class::predicate;
         if (!is_integer(type.kind)) return false;
         const bool is_index = name.starts_with("%tid.") || name.starts_with("%ntid.") ||
@@ -261,7 +328,10 @@ private:
                            name.ends_with("clusterid")))
             return false;
         if (name == "%gridid") return type.bytes == 2 || type.bytes == 4 || type.bytes == 8;
-        if (wide) return type.bytes == 8 && type.kind != Class::signed_integer;
+        if (wide) {
+            return type.bytes == 8 &&
+                   (type.kind != Class::signed_integer || name == "%perctamemoryoffset");
+        }
         return type.bytes == 4 || (type.bytes == 2 && is_index);
     }
 
@@ -341,7 +411,10 @@ private:
                 return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4 &&
                        real_fits(operand, form.limit);
             case OperandKind::special:
-                return form.is_wider && reading_.name() == "cvt";
+                return form.is_wider && reading_.name() == "cvt" && is_plain &&
+                       is_integer(reading_.types[0].kind) &&
+                       (special_fits(operand.name, {Class::bits, 8}) ||
+                        (type.bytes <= 4 && special_fits(operand.name, {Class::bits, 4})));
             case OperandKind::symbol:
                 return is_plain && (operand.bits != 0 || (form.is_template && !form.is_wider &&
                                                           !symbols_.contains(operand.name)));
@@ -398,8 +471,9 @@ private:
                     "cp",    "ldmatrix",  "stmatrix", "wmma",
                     "fence", "tensormap", "tcgen05",  "clusterlaunchcontrol"};
                 const bool is_wide =
-                    (named == Space::none || named == Space::global) && !reading_.has("async") &&
-                    !reading_.has("bulk") &&
+                    (named == Space::none || named == Space::global) &&
+                    (!reading_.has("async") || reading_.name() == "applypriority") &&
+                    (!reading_.has("bulk") || reading_.name() == "applypriority") &&
                     std::ranges::find(may_be_narrow, reading_.name()) == std::end(may_be_narrow);
                 if (is_wide && base.bytes == 4) return false;
                 if (form.is_wide && base.bytes < 4) return false;
@@ -422,7 +496,9 @@ private:
         }
     }
 
+    /// The third address of a copy, its mbarrier, is in shared memory.
     [[nodiscard]] Space space_named_at(std::size_t index) const {
+        if (index == 2 && reading_.has("mbarrier::complete_tx::bytes")) return Space::shared;
         return index < reading_.spaces.size() ? reading_.spaces[index] : Space::none;
     }
 

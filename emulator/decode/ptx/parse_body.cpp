@@ -97,6 +97,7 @@ void Parser::settle_targets(Scope& scope, Scope* outer) {
 void Parser::statement() {
     if (lexer_.token == Token::directive) {
         if (accept_directive(".loc")) return location();
+        if (accept_directive(".loc_intermediate")) return intermediate_location();
         if (accept_directive(".pragma")) return pragma(Place::body);
         if (at_declaration()) return declarations(Place::body, Linkage::own);
         return fail("The directive '" + std::string(lexer_.text) +

@@ -1,4 +1,4 @@
-// Debug directives: .file, .loc and .section. The emulator uses the first two.
+// Debug directives. The emulator uses .file and .loc.
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>
@@ -49,6 +49,34 @@ void Parser::location() {
     locations_.insert(here);
     location_ = static_cast<std::uint32_t>(all.size());
     all.push_back(made);
+}
+
+// .loc_intermediate file line column: of the text in another language that the PTX was made from.
+void Parser::intermediate_location() {
+    require({0, 904}, ".loc_intermediate");
+    for (int k = 0; k < 3; ++k)
+        expect_small(true);
+}
+
+// .nv_intermediate_source_section { .code_block { .ir_name: "name" .sourceFileName: file
+// .source_begin any text .source_end } … }
+void Parser::intermediate_source() {
+    require({0, 904}, ".nv_intermediate_source_section");
+    expect('{');
+    while (accept_directive(".code_block")) {
+        expect('{');
+        if (!accept_directive(".ir_name")) return fail_expecting("'.ir_name'");
+        expect(':');
+        if (lexer_.token != Token::text) return fail_expecting("the name of a language");
+        lexer_.next();
+        if (!accept_directive(".sourceFileName")) return fail_expecting("'.sourceFileName'");
+        expect(':');
+        expect_count();
+        if (lexer_.text != ".source_begin") return fail_expecting("'.source_begin'");
+        lexer_.skip_past(".source_end");
+        expect('}');
+    }
+    expect('}');
 }
 
 bool Parser::at_section_name() const {

@@ -48,6 +48,7 @@ void Parser::function(bool entry, Linkage linkage) {
         entry_directives(made);
     } else {
         noreturn_and_abi(!made.returns.empty());
+        if (accept_directive(".language")) languages();
     }
     const bool is_declaration = lexer_.is(';');
     if (is_declaration && entry && has_directives) return fail_expecting("a body");
@@ -149,6 +150,11 @@ void Parser::entry_directives(Function& function) {
             function.min_blocks = expect_small(false);
         } else if (word == ".maxnreg") {
             expect_small(false);  // No effect in the emulator.
+        } else if (word == ".minperctamemory") {
+            require({80, 904}, word);
+            function.block_memory = expect_small(true);
+        } else if (word == ".language") {
+            languages();
         } else if (word == ".reqnctapercluster") {
             require(in_clusters, word);
             function.cluster = triple(true);
@@ -197,6 +203,27 @@ bool Parser::noreturn_and_abi(bool has_results) {
                  "; the limit is " + std::to_string(most) + ".");
     }
     return is_noreturn;
+}
+
+// .language "name" | number [, …]
+void Parser::languages() {
+    require({0, 902}, ".language");
+    constexpr std::string_view names[] = {"unknown",       "ptx",           "nvvm",
+                                          "cuda c++",      "cuda c++ tile", "tile ir",
+                                          "python-cutile", "fortran",       "optix"};
+    do {
+        if (lexer_.token != Token::text) {
+            const std::uint32_t line = lexer_.line;
+            if (expect_count() > 10) fail("The number of a language isn't between 0 and 10.", line);
+            continue;
+        }
+        std::string name(lexer_.text.substr(1, lexer_.text.size() - 2));
+        for (char& c : name)
+            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (std::ranges::find(names, name) == std::end(names))
+            fail("The language '" + name + "' is unknown.");
+        lexer_.next();
+    } while (accept(','));
 }
 
 // .pragma "text" [, "text"];

@@ -246,6 +246,7 @@ void Parser::top_level() {
     if (accept_directive(".alias")) return alias();
     if (accept_directive(".pragma")) return pragma(Place::module);
     if (accept_directive(".section")) return section();
+    if (accept_directive(".nv_intermediate_source_section")) return intermediate_source();
     constexpr std::pair<std::string_view, Linkage> linkages[] = {{".visible", Linkage::visible},
                                                                  {".extern", Linkage::external},
                                                                  {".weak", Linkage::weak},

@@ -102,6 +102,8 @@ private:
     // parse_debug.cpp: .file, .loc, .section
     void file();
     void location();
+    void intermediate_location();
+    void intermediate_source();
     void section();
     void section_data();
     bool at_section_name() const;
@@ -112,6 +114,7 @@ private:
     Variable parameter(Place place, bool results);
     void entry_directives(Function& function);
     bool noreturn_and_abi(bool has_results);
+    void languages();
     void pragma(Place place);
     void one_pragma(std::string_view text, Place place);
     void redeclare(const Function& made);

@@ -51,6 +51,8 @@ constexpr Special specials[] = {{"%aggr_smem_size", Ends::alone, {90, 801}},
                                 {"%nsmid"},
                                 {"%ntid", Ends::dimension},
                                 {"%nwarpid"},
+                                {"%perctamemoryoffset", Ends::alone, {80, 904}},
+                                {"%perctamemorysize", Ends::alone, {80, 904}},
                                 {"%pm", Ends::counter},
                                 {"%reserved_smem_offset_", Ends::reserved, in_clusters},
                                 {"%smid"},
@@ -211,10 +213,12 @@ private:
                 if (wrong != nullptr) return wrong;
             }
         }
-        const bool known = operand.kind == OperandKind::symbol ? is_symbol(function, operand.name)
-                           : operand.kind == OperandKind::special
-                               ? is_special(operand.name, device_)
-                               : true;
+        const bool known =
+            operand.kind == OperandKind::symbol ? is_symbol(function, operand.name)
+            : operand.kind == OperandKind::special
+                ? is_special(operand.name, device_) &&
+                      (function.block_memory != 0 || !operand.name.starts_with("%perctamemory"))
+                : true;
         return known ? nullptr : &operand;
     }
 

@@ -143,6 +143,49 @@ u32 pair16(f32 high, f32 low, const Format& format, RealFlags flags) {
     return narrow16(low, format, flags) | (u32{narrow16(high, format, flags)} << 16);
 }
 
+u16 truncated_bfloat(f64 a) {
+    return static_cast<u16>(narrowed(a, bfloat_format, zero, false));
+}
+
+/// The number `k` of four.
+f64 one_of_four(u32 a, u32 k, NarrowFormat format) {
+    static constexpr Format formats[] = {e4m3_format, e5m2_format, e3m2_format,
+                                         e2m3_format, e2m1_format, e2m1_format};
+    if (format == NarrowFormat::e2m1) return widened(a >> (4 * k) & 15, e2m1_format);
+    const u32 code = a >> (8 * k) & 0xff;
+    if (format == NarrowFormat::ue8m0) {
+        return code == 0xff ? std::numeric_limits<f64>::quiet_NaN()
+                            : std::ldexp(1.0, static_cast<int>(code) - 127);
+    }
+    const Format& known = formats[static_cast<u16>(format)];
+    const int bits = 1 + known.exponent_bits + known.fraction_bits;
+    return widened(code & ((1u << bits) - 1), known);
+}
+
+/// Four operations whose results are rounded once.
+template <auto operation, bool has_c = false>
+const Op* fours(WarpContext& c, const Op* op) {
+    const auto flags = op->flags.as<NarrowFlags>();
+    // .e4m3 has no infinity.
+    static constexpr Format e4m3_or_nan{4, 3, 0x7f, 0x7f, 0x7e};
+    const Format& format = flags.result == NarrowFormat::e5m2 ? e5m2_format : e4m3_or_nan;
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32* e = source<u32>(c, op->r[has_c ? 3 : 2]);
+    assign(c, destination<u32>(c, op->r[0]), [=, &format](u32 i) {
+        u32 four = 0;
+        for (u32 k = 0; k < 4; ++k) {
+            const f64 exact =
+                operation(one_of_four(a[i], k, flags.a), one_of_four(b[i], k, flags.b),
+                          has_c ? one_of_four(e[i], k, flags.result) : 0.0);
+            const u32 code = narrowed(exact, format, nearest, flags.finite);
+            four |= ((code & 0x7f) == format.nan ? format.nan : code) << (8 * k);
+        }
+        return four;
+    });
+    return op + 1;
+}
+
 template <class T>
 const Op* move(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);

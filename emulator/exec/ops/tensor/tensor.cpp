@@ -462,13 +462,21 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
     const u64* shared = op->r[2] != no_slot ? source<u64>(c, op->r[2]) : nullptr;
     const u64* barriers = op->r[3] != no_slot ? source<u64>(c, op->r[3]) : nullptr;
     const u16* blocks = op->r[4] != no_slot ? source<u16>(c, op->r[4]) : nullptr;
+    const u64* tensors = op->r[5] != no_slot ? source<u64>(c, op->r[5]) : nullptr;
     const auto flags = op->flags.as<TensorCopyFlags>();
     const u32 odd = flags.by_pair ? 1 : 0;
     CopyOrder order(c);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
-        const auto map = read_map(c, op, i, maps[i]);
+        auto map = read_map(c, op, i, maps[i]);
         if (!map) return leave();
+        if (tensors != nullptr) map->address = tensors[i];
+        if (map->address % 16 != 0) {
+            return raise(c, op, i, Fault::misaligned_address,
+                         fmt::format("copies a tensor that begins at an address that isn't a "
+                                     "multiple of 16\naddress: 0x{:x}",
+                                     map->address));
+        }
         if (const std::string wrong = mismatch(*map, flags); !wrong.empty())
             return wrong_map(c, op, i, "uses a tensor map " + wrong);
         const u64 at = shared != nullptr ? shared[i] : 0;

@@ -20,19 +20,6 @@ std::string by_lane(const std::string& instructions) {
            instructions + "\nst.global.b32 [%rd2+256], %b3;";
 }
 
-/// The value of a code with `fraction` bits of fraction, and `exponent` of exponent above them.
-float value_of(unsigned code, int exponent, int fraction, bool has_infinity) {
-    const int bias = (1 << (exponent - 1)) - 1;
-    const int power = static_cast<int>(code >> fraction) & ((1 << exponent) - 1);
-    const unsigned rest = code & ((1U << fraction) - 1);
-    const bool is_top = power == (1 << exponent) - 1;
-    if (is_top && (has_infinity ? rest != 0 : exponent == 4 && rest == 7)) return NAN;
-    const auto whole = static_cast<float>(power == 0 ? rest : rest + (1U << fraction));
-    const float size =
-        is_top && has_infinity ? INFINITY : std::ldexp(whole, std::max(power, 1) - bias - fraction);
-    return (code >> (exponent + fraction) & 1) != 0 ? -size : size;
-}
-
 }  // namespace
 
 TEST_CASE("emulator PTX 9.2: arithmetic on four bytes and two halves") {

@@ -2,6 +2,7 @@
 #include "tests/unit/emulator/driver/newer_ptx.hpp"
 
 #include <array>
+#include <cstring>
 #include <string>
 
 using namespace lode::emulator_test;
@@ -109,6 +110,94 @@ TEST_CASE("emulator PTX 9.2: a bulk copy ignores bytes outside an allocation") {
     CHECK(words[9] == 0xffffff0a);
     std::array<unsigned, 10> others{};
     CHECK(run(0, 7, others) == CUDA_ERROR_ILLEGAL_ADDRESS);  // 40 bytes, of which it reads 41.
+}
+
+TEST_CASE("emulator PTX 9.4: a copy of a tensor at another address than its map's") {
+    const Machine machine("sm_107");
+    const Current scope;
+    CUdeviceptr elsewhere = 0;
+    REQUIRE(CU(cuMemAlloc, 3020)(&elsewhere, 64) == CUDA_SUCCESS);
+    CUtensorMap map;
+    const cuuint64_t extent = 16;
+    const cuuint64_t no_strides = 0;
+    const cuuint32_t box = 4;
+    const cuuint32_t step = 1;
+    REQUIRE(CU(cuTensorMapEncodeTiled, 12000)(
+                &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 1, reinterpret_cast<void*>(elsewhere),
+                &extent, &no_strides, &box, &step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    // The words have the map, a tensor to load from, and one to store to.
+    std::array<unsigned, 128> given{};
+    static_assert(sizeof(map) == 32 * sizeof(unsigned));
+    std::memcpy(given.data(), &map, sizeof(map));
+    for (unsigned k = 32; k < 128; ++k)
+        given[k] = 1000 + k;
+    const auto ptx = [](const std::string& first) {
+        return newer_ptx(
+            ".shared .align 128 .b8 room[16];\n.shared .align 8 .b64 bar;\n"
+            "mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+            "mbarrier.init.shared.b64 [bar], 1;\n"
+            "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;\nadd.u64 %rd2, %rd1, " +
+                first +
+                ";\nadd.u64 %rd3, %rd1, 384;\nmov.u32 %r2, 8;\nmov.u32 %r3, 4;\n"
+                "applypriority.async.bulk.tensor.1d.global.bulk_group.L2::evict_normal"
+                ".override::global_address [%rd1, %rd2, {%r2}];\n"
+                "cp.async.bulk.prefetch.tensor.1d.L2.global.L2::evict_last"
+                ".override::global_address [%rd1, %rd2, {%r2}];\n"
+                "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+                ".override::global_address [room], [%rd1, %rd2, {%r2}], [bar];\n"
+                "WAIT:\nmbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\n"
+                "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group"
+                ".override::global_address [%rd1, %rd3, {%r3}], [room];\n"
+                "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group"
+                ".override::global_address [%rd1, %rd3, {%r2}], [room];\n"
+                "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nDONE:",
+            "9.4", "sm_107f");
+    };
+    std::array<unsigned, 128> words = given;
+    REQUIRE(run_newer(ptx("128"), words) == CUDA_SUCCESS);
+    for (unsigned k = 0; k < 128; ++k) {
+        CAPTURE(k);
+        const unsigned added = k >= 104 && k < 108 ? 1000 + k - 64 : 0;
+        CHECK(words[k] == (k >= 100 && k < 104 ? 1000 + k - 60 : given[k] + added));
+    }
+    std::array<unsigned, 16> others{1};
+    REQUIRE(CU(cuMemcpyDtoH, 3020)(others.data(), elsewhere, sizeof(others)) == CUDA_SUCCESS);
+    CHECK(others == std::array<unsigned, 16>{});
+    CHECK(accepted_by(".reg .b16 %s<2>;\nmov.b16 %s1, 4;\nmov.u32 %r2, 0;\n"
+                      "cp.async.bulk.prefetch.tensor.1d.L2.global.override::global_address"
+                      ".override::global_dim [%rd1, %rd1, {%s1}, {%r2}];",
+                      "9.4", "sm_107f") == CUDA_ERROR_NOT_SUPPORTED);
+    words = given;
+    CHECK(run_newer(ptx("132"), words) == CUDA_ERROR_MISALIGNED_ADDRESS);
+}
+
+TEST_CASE("emulator PTX 9.4: the priority of memory in caches") {
+    const Machine machine("sm_107");
+    std::array<unsigned, 128> words{5};
+    const auto change = [&](const std::string& size) {
+        return run_newer(newer_ptx("mov.u32 %r1, " + size +
+                                       ";\napplypriority.async.bulk.global.bulk_group"
+                                       ".L2::evict_normal [%rd1], %r1;\n"
+                                       "cp.async.bulk.prefetch.L2.global.L2::evict_last [%rd1], "
+                                       "%r1;",
+                                   "9.4", "sm_107f"),
+                         words);
+    };
+    CHECK(change("512") == CUDA_SUCCESS);
+    CHECK(words[0] == 5);
+    CHECK(change("0x100000") == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_CASE("emulator PTX 9.4: what is refused by name on sm_107") {
+    const Machine machine("sm_107");
+    for (const char* instruction :
+         {"createpolicy.range.fabric.L2::evict_first.b64 %rd2, [%r1, %rd1], 64, 128;",
+          ".minperctamemory 16;"}) {
+        CAPTURE(instruction);
+        CHECK(accepted_by(instruction, "9.4", "sm_107f") != CUDA_SUCCESS);
+    }
 }
 
 TEST_CASE("emulator PTX 9.4: ldmatrix widens signed numbers of 4 bits") {
