@@ -1,6 +1,7 @@
 // Code: a decoded function. Kernel: an entry with every function that it may call.
 #pragma once
 
+#include "emulator/decode/builtins.hpp"
 #include "emulator/decode/module.hpp"
 #include "emulator/decode/ptx/ast.hpp"
 #include "emulator/isa/op.hpp"
@@ -43,15 +44,10 @@ struct Code {
     }
 };
 
-/// Functions that the device provides.
-enum class Builtin : u8 { none, vprintf, assertfail, malloc, free, set_condition };
-/// The builtin with this name, or Builtin::none.
-Builtin builtin_named(std::string_view name) noexcept;
-
 /// One call instruction: the callee and the places of its arguments in the caller's frame.
 struct CallSite {
     const Code* callee = nullptr;  ///< nullptr for an indirect call or a builtin.
-    Builtin builtin = Builtin::none;
+    Builtin builtin = no_builtin;
     Slot target = no_slot;  ///< The 64-bit addresses of an indirect call.
     std::vector<ParameterRows> returns, arguments;
 };

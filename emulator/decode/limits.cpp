@@ -70,6 +70,8 @@ std::vector<u32> reachable(const ModuleParts& module, u32 entry) {
         const u32 index = queue.back();
         queue.pop_back();
         const ptx::Function& function = module.ast.functions[index];
+        // Another kernel's address is for a launch.
+        if (function.entry && index != entry) continue;
         if (!function.defined || !seen.insert(index).second) continue;
         order.push_back(index);
         each_symbol(function, [&](std::string_view name) {

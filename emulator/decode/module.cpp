@@ -140,7 +140,7 @@ std::optional<std::pair<std::string_view, u32>> unresolved_call(const ModulePart
                 if (operand.kind != ptx::OperandKind::symbol) continue;
                 const auto found = parts.functions.find(operand.name);
                 if (found == parts.functions.end() || parts.ast.functions[found->second].defined ||
-                    builtin_named(operand.name) != Builtin::none)
+                    builtin_named(operand.name) != no_builtin)
                     continue;
                 return std::pair(operand.name, instruction.line);
             }
@@ -155,15 +155,6 @@ LoadOutcome unresolved(std::string_view name, u32 line) {
 }
 
 }  // namespace
-
-Builtin builtin_named(std::string_view name) noexcept {
-    if (name == "vprintf") return Builtin::vprintf;
-    if (name == "__assertfail") return Builtin::assertfail;
-    if (name == "malloc") return Builtin::malloc;
-    if (name == "free") return Builtin::free;
-    if (name == "cudaGraphSetConditional") return Builtin::set_condition;
-    return Builtin::none;
-}
 
 ModuleParts::~ModuleParts() {
     if (data != 0) memory->release(data);

@@ -64,6 +64,8 @@ struct Device {
     std::atomic<CUmemoryPool> pool{nullptr};   ///< The pool that cuMemAllocAsync uses.
     std::shared_ptr<MemoryPool> graph_memory;  ///< The account of memory that graphs allocate.
 
+    /// The value of a CUdevice_attribute, if there is such a one.
+    [[nodiscard]] std::optional<int> attribute(int which) const noexcept;
     /// The size of the device's memory in bytes.
     [[nodiscard]] std::size_t total_memory() const noexcept { return std::size_t{16} << 30; }
 };
@@ -81,6 +83,7 @@ struct Driver {
     std::optional<std::vector<const Profile*>> machine;
     std::atomic<int> next_context_id{1};
     std::atomic<long> leaks{0};
+    std::atomic<std::uint64_t> child_launches{0};  ///< Launches by kernels that have run.
     std::atomic<bool> lines_hinted{false};  ///< A report has said how to get source lines.
 
     Handles<Context, CUcontext> contexts;  ///< Created contexts and open primary contexts.

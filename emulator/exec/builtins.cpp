@@ -15,31 +15,6 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// The value of a call's argument for one lane.
-template <class T>
-T argument(const WarpContext& c, const CallSite& site, std::size_t index, u32 lane) {
-    T value{};
-    if (index >= site.arguments.size()) return value;
-    const ParameterRows rows = site.arguments[index];
-    u8 bytes[sizeof(T)] = {};
-    for (u32 w = 0; w < std::min<u32>(rows.rows(), (sizeof(T) + 3) / 4); ++w) {
-        std::memcpy(bytes + w * 4, c.frame->registers + (rows.offset + w * 128 + lane * 4), 4);
-    }
-    std::memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-template <class T>
-void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
-    if (site.returns.empty()) return;
-    const ParameterRows rows = site.returns[0];
-    u8 bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof value);
-    for (u32 w = 0; w < std::min<u32>(rows.rows(), sizeof(T) / 4); ++w) {
-        std::memcpy(c.frame->registers + (rows.offset + w * 128 + lane * 4), bytes + w * 4, 4);
-    }
-}
-
 std::string_view why_not_freed(FreeOutcome outcome) {
     switch (outcome) {
         case FreeOutcome::double_free:
@@ -87,6 +62,32 @@ bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes) {
             std::memcpy(out + k, reinterpret_cast<const void*>(at), run);
             k += static_cast<u32>(run) - 1;
         }
+    }
+    return true;
+}
+
+bool write_generic(WarpContext& c, u32 lane, u64 address, const void* from, u32 bytes) {
+    const auto* in = static_cast<const u8*>(from);
+    const u64 window = address >> window_shift;
+    const auto low = static_cast<u32>(address);
+    if (window == 0) {
+        const auto [lo, hi] = c.launch->memory->bounds(address);
+        if (address < lo || address >= hi || bytes > hi - address) return false;
+        std::memcpy(reinterpret_cast<void*>(address), in, bytes);
+        c.launch->memory->note_write(address, bytes);
+        return true;
+    }
+    const bool is_local = window == static_cast<u64>(Window::local);
+    if (!is_local && window != static_cast<u64>(Window::shared)) return false;
+    const u32 room = is_local ? c.local_bytes : c.shared_bytes;
+    if (low > room || bytes > room - low) return false;
+    u8* const memory = is_local ? c.local : c.shared;
+    u8* const written = is_local ? c.local_written : c.shared_written;
+    for (u32 k = 0; k < bytes; ++k) {
+        const u32 at = low + k;
+        const u32 place = is_local ? (at / 4 * lanes + lane) * 4 + at % 4 : at;
+        memory[place] = in[k];
+        if (written != nullptr) written[place] = 1;
     }
     return true;
 }
@@ -309,25 +310,44 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
                              lode::shortened(message, most_quoted), function, file, line));
 }
 
-const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
+std::string heap_label(const WarpContext& c, const Op* op) {
     const ptx::Instruction& at = c.frame->code->instruction(op);
     const std::string source = source_place(*c.launch->module, *c.frame->code, at);
-    const std::string label =
-        fmt::format("malloc in kernel {}, {}", c.launch->kernel->info.name,
-                    source.empty() ? fmt::format("PTX line {}", at.line) : source);
+    return fmt::format("malloc in kernel {}, {}", c.launch->kernel->info.name,
+                       source.empty() ? fmt::format("PTX line {}", at.line) : source);
+}
+
+u64 take_from_heap(Launch& launch, u64 asked, std::string_view label) {
+    // A size is rounded up, where the largest ones wrap to 0, and also no bytes have a place.
+    const u64 bytes = asked == 0 || asked > ~u64{15} ? 1 : asked;
+    u64 address = 0;
+    const std::size_t limit = launch.options->heap_limit;
+    const std::size_t before = launch.heap_used.fetch_add(bytes);
+    if (bytes <= limit && before + bytes <= limit)
+        address = launch.memory->allocate(bytes, MemoryKind::heap, label, launch.module->owner);
+    if (address == 0) launch.heap_used.fetch_sub(bytes);
+    return address;
+}
+
+std::string give_to_heap(WarpContext& c, u64 address) {
+    if (address == 0) return {};
+    Launch& launch = *c.launch;
+    const auto found = launch.memory->find(address);
+    const bool heap = found && found->kind == MemoryKind::heap;
+    const FreeOutcome outcome =
+        found && !heap ? FreeOutcome::wrong_kind : launch.memory->free(address);
+    if (outcome != FreeOutcome::freed)
+        return fmt::format("frees an address {}\naddress: 0x{:x}", why_not_freed(outcome), address);
+    launch.heap_used.fetch_sub(std::min(launch.heap_used.load(), found->bytes));
+    std::fill(c.worker->bounds.begin(), c.worker->bounds.end(), Bounds{});
+    return {};
+}
+
+const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
+    const std::string label = heap_label(c, op);
     each_lane(c.mask, [&](u32 lane) {
-        const u64 asked = argument<u64>(c, site, 0, lane);
-        // A size is rounded up, where the largest ones wrap to 0, and also no bytes have a place.
-        const u64 bytes = asked == 0 || asked > ~u64{15} ? 1 : asked;
-        Launch& launch = *c.launch;
-        u64 address = 0;
-        const std::size_t limit = launch.options->heap_limit;
-        const std::size_t before = launch.heap_used.fetch_add(bytes);
-        if (bytes <= limit && before + bytes <= limit) {
-            address = launch.memory->allocate(bytes, MemoryKind::heap, label, launch.module->owner);
-        }
-        if (address == 0) launch.heap_used.fetch_sub(bytes);
-        give_result(c, site, lane, address);
+        give_result(c, site, lane,
+                    take_from_heap(*c.launch, argument<u64>(c, site, 0, lane), label));
     });
     return op + 1;
 }
@@ -335,21 +355,8 @@ const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
 const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<u32>(std::countr_zero(left));
-        const u64 address = argument<u64>(c, site, 0, lane);
-        if (address == 0) continue;
-        Launch& launch = *c.launch;
-        const auto found = launch.memory->find(address);
-        const bool heap = found && found->kind == MemoryKind::heap;
-        const FreeOutcome outcome =
-            found && !heap ? FreeOutcome::wrong_kind : launch.memory->free(address);
-        if (outcome == FreeOutcome::freed) {
-            launch.heap_used.fetch_sub(std::min(launch.heap_used.load(), found->bytes));
-            std::fill(c.worker->bounds.begin(), c.worker->bounds.end(), Bounds{});
-            continue;
-        }
-        return raise(
-            c, op, lane, Fault::illegal_address,
-            fmt::format("frees an address {}\naddress: 0x{:x}", why_not_freed(outcome), address));
+        std::string wrong = give_to_heap(c, argument<u64>(c, site, 0, lane));
+        if (!wrong.empty()) return raise(c, op, lane, Fault::illegal_address, std::move(wrong));
     }
     return op + 1;
 }
@@ -365,5 +372,15 @@ const Op* builtin_set_condition(WarpContext& c, const Op* op, const CallSite& si
     }
     return op + 1;
 }
+
+const BuiltinHandler builtin_handlers[] = {
+#define LODE_BUILTIN(name, handler) handler,
+#define LODE_DEVICE_RUNTIME(name, handler) handler,
+#define LODE_NO_DEVICE_RUNTIME(name) nullptr,  // Decoding refuses the call.
+#include "emulator/decode/builtins.def"
+#undef LODE_BUILTIN
+#undef LODE_DEVICE_RUNTIME
+#undef LODE_NO_DEVICE_RUNTIME
+};
 
 }  // namespace lode::emulator::exec

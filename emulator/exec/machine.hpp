@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emulator/decode/module.hpp"
+#include "emulator/exec/device_runtime.hpp"
 #include "emulator/memory/touched_bytes.hpp"
 
 #include <atomic>
@@ -116,13 +117,9 @@ struct LaunchOptions {
     /// Sets the value of a conditional node's handle; false if there is no such handle. Any
     /// worker's thread calls it, also concurrently.
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
-};
-
-struct GridShape {
-    Dim3 grid, block;
-    std::uint32_t dynamic_shared = 0;  ///< Bytes.
-    /// Blocks in a cluster; zeros for the kernel's own (.reqnctapercluster), or else one block.
-    Dim3 cluster{0, 0, 0};
+    /// What the kernel launches and asks of the device runtime. Null: those calls return
+    /// cudaErrorNotSupported.
+    DeviceRuntime* device_runtime = nullptr;
 };
 
 struct LaunchOutcome {

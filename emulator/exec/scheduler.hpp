@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/device_calls.hpp"
 #include "emulator/exec/warp_context.hpp"
 
 #include <array>
@@ -84,6 +85,7 @@ struct Launch {
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
     std::atomic<std::size_t> heap_used{0};
+    DeviceCalls device_calls;
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
     Standing standing;  ///< Where the groups of a launch that ran too long stand.

@@ -9,7 +9,6 @@
 #include "emulator/decode/module.hpp"
 #include "emulator/decode/ptx/link.hpp"
 #include "emulator/decode/ptx/link_input.hpp"
-#include "emulator/toolkit/device_runtime.hpp"
 #include "emulator/toolkit/lto.hpp"
 
 #include <algorithm>
@@ -84,7 +83,6 @@ struct Linker {
     ComputeCapability device;
     std::vector<std::string> options;
     std::vector<LtoInput> lto_inputs;
-    bool has_device_runtime = false;
     bool gives_ptx = false;  ///< -ptx
     bool is_complete = false;
     std::string log;
@@ -148,10 +146,9 @@ bool is_lto_ir(std::string_view bytes) noexcept {
 
 int add_bytes(Linker& linker, std::string_view bytes, const std::string& name) {
     if (linker.is_complete) return invalid_input;
-    if (bytes.starts_with("!<arch>") && name.find("cudadevrt") != std::string::npos) {
-        if (std::exchange(linker.has_device_runtime, true)) return success;
-        const std::string error = linker.link.add(device_runtime_ptx, name);
-        return error.empty() ? success : linker.refuse(internal, error);
+    if (ptx::is_device_runtime(bytes, name)) {
+        linker.link.add_device_runtime();
+        return success;
     }
     if (is_lto_ir(bytes)) {
         linker.lto_inputs.push_back({std::string(bytes), name});

@@ -2,6 +2,8 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/isa/control.hpp"
 
+#include <fmt/format.h>
+
 namespace lode::emulator::decode {
 
 namespace {
@@ -147,6 +149,8 @@ void emit_call(Builder& b, CallSite site, const ptx::Operand& target, const Call
     } else {
         operation = Operation::call_builtin;
         site.builtin = builtin_named(target.name);  // The module has no other undefined callee.
+        if (site.builtin == no_builtin || builtin_rows[site.builtin].is_refused)
+            return b.refuse(fmt::format("of {}", target.name));
     }
     b.emit(operation, {}).table = &b.kernel().calls.emplace_back(std::move(site));
 }

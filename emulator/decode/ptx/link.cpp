@@ -1,5 +1,7 @@
 #include "emulator/decode/ptx/link.hpp"
 
+#include "emulator/decode/builtins.hpp"
+#include "emulator/decode/ptx/device_runtime.hpp"
 #include "emulator/decode/ptx/lexer.hpp"
 
 #include <lode/base/arch.hpp>
@@ -12,10 +14,6 @@
 
 namespace lode::emulator::ptx {
 namespace {
-
-/// Functions that a device provides.
-constexpr std::string_view provided_functions[] = {"vprintf", "__assertfail", "malloc", "free",
-                                                   "cudaGraphSetConditional"};
 
 bool is_within(std::string_view part, std::string_view whole) noexcept {
     return part.data() >= whole.data() && part.data() < whole.data() + whole.size();
@@ -229,8 +227,7 @@ void Link::check_uses() {
             };
             const Function* const function = piece.function;
             if (function != nullptr && function->linkage == Linkage::external &&
-                std::ranges::find(provided_functions, function->name) ==
-                    std::end(provided_functions))
+                !is_provided(function->name))
                 check(function->name);
             // An external variable of shared memory is memory that each launch sizes.
             for (const Variable* const variable : piece.variables)
@@ -238,6 +235,11 @@ void Link::check_uses() {
                     check(variable->name);
         }
     }
+}
+
+bool Link::is_provided(std::string_view name) const noexcept {
+    const Builtin found = builtin_named(name);
+    return found != no_builtin && (has_device_runtime_ || !builtin_rows[found].is_device_runtime);
 }
 
 // Private names that another input has too get a number.
@@ -363,9 +365,23 @@ void Link::write() {
     write_all(PieceKind::section);
 }
 
+// Adds the functions of libcudadevrt.a that are PTX, if an input uses them.
+void Link::add_grid_functions() {
+    const auto is_used = [](const Function& function) {
+        return !function.defined && function.name.starts_with("cudaCG");
+    };
+    const bool are_used = std::ranges::any_of(units_, [&](const Unit& unit) {
+        return std::ranges::any_of(unit.module.functions, is_used);
+    });
+    if (!has_device_runtime_ || !are_used || std::exchange(has_grid_functions_, true)) return;
+    if (const std::string error = add(device_runtime_ptx, "libcudadevrt.a"); !error.empty())
+        fail(error);
+}
+
 std::string Link::complete() {
     errors_.clear();
     symbols_.clear();
+    add_grid_functions();
     for (Unit& unit : units_) {
         if (unit.module.address_size != 64)
             fail(fmt::format("'{}' has 32-bit addresses.", unit.name));

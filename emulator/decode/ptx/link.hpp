@@ -21,6 +21,9 @@ public:
     /// error isn't part of the link.
     [[nodiscard]] std::string add(std::string_view text, std::string name);
 
+    /// The link has libcudadevrt.a: its functions count as defined.
+    void add_device_runtime() noexcept { has_device_runtime_ = true; }
+
     /// Resolves the symbols and makes the linked text, which result() has afterwards. Returns every
     /// error, one per line, or "". A symbol that several inputs define is an error unless all
     /// definitions but one are .weak; so is one that is used but nowhere defined, unless the device
@@ -63,6 +66,8 @@ private:
     void resolve(Unit& unit);
     void resolve(const Unit& unit, std::string_view name, Symbol found);
     void check_uses();
+    void add_grid_functions();
+    [[nodiscard]] bool is_provided(std::string_view name) const noexcept;
     void rename();
     void write();
     void write_variables(bool with_symbols);
@@ -72,6 +77,8 @@ private:
     void fail(std::string_view text);
 
     const int newest_version_;
+    bool has_device_runtime_ = false;
+    bool has_grid_functions_ = false;
     std::deque<Unit> units_;
     std::unordered_map<std::string_view, Symbol> symbols_;
     std::string errors_;

@@ -27,6 +27,10 @@ std::string_view kind_of(std::string_view bytes) noexcept {
 
 }  // namespace
 
+bool is_device_runtime(std::string_view bytes, std::string_view name) noexcept {
+    return bytes.starts_with("!<arch>") && name.find("cudadevrt") != name.npos;
+}
+
 Result<std::string> ptx_of_link_input(std::string_view bytes, ComputeCapability device,
                                       const std::string& name) {
     const auto raw = std::as_bytes(std::span(bytes));

@@ -16,4 +16,7 @@ namespace lode::emulator::ptx {
                                                     ComputeCapability device,
                                                     const std::string& name);
 
+/// Whether an input is libcudadevrt.a, for Link::add_device_runtime().
+[[nodiscard]] bool is_device_runtime(std::string_view bytes, std::string_view name) noexcept;
+
 }  // namespace lode::emulator::ptx

@@ -105,8 +105,12 @@ CUresult LibraryKernel::function(Context& context, std::shared_ptr<Function>& fu
 }
 
 journal::Kind kind_of_load_error(std::string& message) {
-    if (message.find("__cudaCDP") == message.npos) return journal::Kind::refusal;
-    message.insert(0, "Kernels that launch kernels (dynamic parallelism) aren't supported.\n");
+    constexpr std::string_view names[] = {"cudaGetParameterBuffer", "cudaLaunchDevice"};
+    const auto is_named = [&](std::string_view name) { return message.find(name) != message.npos; };
+    if (std::ranges::none_of(names, is_named)) return journal::Kind::refusal;
+    message.insert(0,
+                   "Kernels that launch kernels as before CUDA 12 (CUDA_FORCE_CDP1_IF_SUPPORTED) "
+                   "aren't supported.\n");
     return journal::Kind::unusable;
 }
 

@@ -6,7 +6,6 @@
 #include "emulator/driver/gate.hpp"
 
 namespace lode::emulator::driver {
-namespace {
 
 CUresult read_attribute(const Function& function, CUfunction_attribute which, int& value) {
     const KernelInfo& info = function.info();
@@ -64,6 +63,8 @@ CUresult read_attribute(const Function& function, CUfunction_attribute which, in
             return CUDA_ERROR_INVALID_VALUE;
     }
 }
+
+namespace {
 
 CUresult write_attribute(Function& function, CUfunction_attribute which, int value) {
     const Profile& profile = function.module().context().device().profile;

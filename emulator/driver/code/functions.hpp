@@ -13,6 +13,9 @@ namespace lode::emulator::driver {
 /// INVALID_HANDLE, INVALID_CONTEXT, and those of loading.
 CUresult resolve_function(CUfunction handle, Context* context, std::shared_ptr<Function>& function);
 
+/// The value of a function's attribute. Errors: INVALID_VALUE.
+CUresult read_attribute(const Function& function, CUfunction_attribute which, int& value);
+
 /// enter() with a function or a kernel in the current context.
 template <class Body>
 CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {

@@ -219,6 +219,7 @@ CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLog
     std::vector<lode::Image> linked;
     for (const auto& device : driver().devices) {
         ptx::Link link(newest_ptx());
+        link.add_device_runtime();  // nvcc links it by default.
         std::vector<Arch> targets;
         std::string errors;
         for (const auto& input : inputs) {

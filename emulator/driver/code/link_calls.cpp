@@ -40,6 +40,10 @@ CUresult add_input(const Context& context, LinkState& state, CUjitInputType type
         wrong != CUDA_SUCCESS)
         return wrong;
     const std::string named = name != nullptr && *name != '\0' ? name : "unnamed";
+    if (ptx::is_device_runtime(bytes, named)) {
+        state.link.add_device_runtime();
+        return CUDA_SUCCESS;
+    }
     std::string text(bytes);
     if (type != CU_JIT_INPUT_PTX) {
         auto ptx = ptx::ptx_of_link_input(bytes, context.device().profile.cc, named);

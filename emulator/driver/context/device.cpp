@@ -43,6 +43,12 @@ std::string pci_bus_id(const Device& device) {
 
 }  // namespace
 
+std::optional<int> Device::attribute(int which) const noexcept {
+    const auto row = std::ranges::find(attributes, which, &AttributeRow::attribute);
+    if (row == std::end(attributes)) return std::nullopt;
+    return row->value(profile, index);
+}
+
 LODE_ENTRY cuDeviceGetCount(int* count) {
     return enter(__func__, [&]() -> CUresult {
         if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -71,10 +77,9 @@ LODE_ENTRY cuDeviceGetName(char* name, int len, CUdevice dev) {
 
 LODE_ENTRY cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) {
     return enter_device(__func__, dev, [&](Device& device) -> CUresult {
-        const auto row =
-            std::ranges::find(attributes, static_cast<int>(attrib), &AttributeRow::attribute);
-        if (pi == nullptr || row == std::end(attributes)) return CUDA_ERROR_INVALID_VALUE;
-        *pi = row->value(device.profile, device.index);
+        const auto value = device.attribute(static_cast<int>(attrib));
+        if (pi == nullptr || !value) return CUDA_ERROR_INVALID_VALUE;
+        *pi = *value;
         return CUDA_SUCCESS;
     });
 }

@@ -15,7 +15,7 @@ struct ErrorRow {
 };
 constexpr ErrorRow errors[] = {
 #define LODE_ERROR(name, meaning) {name, #name, meaning},
-#include "emulator/toolkit/cudart/errors.def"
+#include "emulator/driver/runtime_errors.def"
 #undef LODE_ERROR
 };
 

@@ -16,40 +16,6 @@ struct CallConfiguration {
 
 thread_local std::vector<CallConfiguration> configurations;
 
-/// The fields of cudaFuncAttributes that are attributes of the driver.
-struct IntField {
-    int cudaFuncAttributes::*field;
-    CUfunction_attribute which;
-};
-constexpr IntField int_fields[] = {
-    {&cudaFuncAttributes::maxThreadsPerBlock, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
-    {&cudaFuncAttributes::numRegs, CU_FUNC_ATTRIBUTE_NUM_REGS},
-    {&cudaFuncAttributes::ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION},
-    {&cudaFuncAttributes::binaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION},
-    {&cudaFuncAttributes::cacheModeCA, CU_FUNC_ATTRIBUTE_CACHE_MODE_CA},
-    {&cudaFuncAttributes::maxDynamicSharedSizeBytes,
-     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES},
-    {&cudaFuncAttributes::preferredShmemCarveout,
-     CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT},
-    {&cudaFuncAttributes::clusterDimMustBeSet, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET},
-    {&cudaFuncAttributes::requiredClusterWidth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH},
-    {&cudaFuncAttributes::requiredClusterHeight, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT},
-    {&cudaFuncAttributes::requiredClusterDepth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH},
-    {&cudaFuncAttributes::clusterSchedulingPolicyPreference,
-     CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE},
-    {&cudaFuncAttributes::nonPortableClusterSizeAllowed,
-     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED},
-};
-struct SizeField {
-    size_t cudaFuncAttributes::*field;
-    CUfunction_attribute which;
-};
-constexpr SizeField size_fields[] = {
-    {&cudaFuncAttributes::sharedSizeBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
-    {&cudaFuncAttributes::constSizeBytes, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES},
-    {&cudaFuncAttributes::localSizeBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
-};
-
 /// Calls the body with a function in the current context: CUresult body(CUfunction).
 template <class Body>
 cudaError_t with_function(const void* host, Body&& body) {
@@ -66,20 +32,16 @@ LODE_RUNTIME cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
     return with_function(func, [&](CUfunction function) -> CUresult {
         if (attr == nullptr) return CUDA_ERROR_INVALID_VALUE;
         *attr = cudaFuncAttributes{};
+        CUresult state = CUDA_SUCCESS;
         int value = 0;
-        for (const auto& [field, which] : int_fields) {
-            if (const CUresult state = cuFuncGetAttribute(&value, which, function);
-                state != CUDA_SUCCESS)
-                return state;
-            attr->*field = value;
-        }
-        for (const auto& [field, which] : size_fields) {
-            if (const CUresult state = cuFuncGetAttribute(&value, which, function);
-                state != CUDA_SUCCESS)
-                return state;
-            attr->*field = static_cast<size_t>(value);
-        }
-        return CUDA_SUCCESS;
+#define LODE_FIELD(field, attribute)                                                 \
+    if (state == CUDA_SUCCESS) {                                                     \
+        state = cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_##attribute, function); \
+        attr->field = static_cast<decltype(attr->field)>(value);                     \
+    }
+#include "emulator/driver/code/function_fields.def"
+#undef LODE_FIELD
+        return state;
     });
 }
 

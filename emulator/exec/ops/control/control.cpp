@@ -181,21 +181,7 @@ const Op* call_indirect(WarpContext& c, const Op* op) {
 
 const Op* call_builtin(WarpContext& c, const Op* op) {
     const auto& site = *static_cast<const CallSite*>(op->table);
-    switch (site.builtin) {
-        case Builtin::vprintf:
-            return builtin_vprintf(c, op, site);
-        case Builtin::assertfail:
-            return builtin_assertfail(c, op, site);
-        case Builtin::malloc:
-            return builtin_malloc(c, op, site);
-        case Builtin::free:
-            return builtin_free(c, op, site);
-        case Builtin::set_condition:
-            return builtin_set_condition(c, op, site);
-        case Builtin::none:
-            break;
-    }
-    return op + 1;
+    return builtin_handlers[site.builtin](c, op, site);
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // The functions of libcudadevrt.a that cooperative grids need, as PTX: they wait for all blocks of
-// the grid. cuda_device_runtime_api.h declares them.
+// the grid. cuda_device_runtime_api.h declares them. The device provides the others.
 #pragma once
 
-namespace lode::emulator::toolkit {
+namespace lode::emulator::ptx {
 
 // Blocks count themselves in; the last one resets the count and starts the next generation. A
 // cooperative launch runs all blocks at once, so that those that wait don't keep others out.
@@ -62,4 +62,4 @@ DONE:
 }
 )";
 
-}  // namespace lode::emulator::toolkit
+}  // namespace lode::emulator::ptx
