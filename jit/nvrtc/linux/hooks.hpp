@@ -2,15 +2,20 @@
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
+#include "jit/nvrtc/linux/import_table.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <span>
 
 namespace LODE_NAMESPACE {
 
 /// Each library that is watched has hooks of its own, as templates of its number.
 constexpr std::size_t max_watched_libraries = 8;
+
+/// The replacements of a watched library's file functions, by its number.
+[[nodiscard]] std::span<const ImportedFunction> file_hooks(std::size_t library);
 
 /// The queries and answers of the compilation on this thread; nullptr outside of one.
 [[nodiscard]] FileAccesses* accesses_in_force() noexcept;
