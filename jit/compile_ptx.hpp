@@ -57,8 +57,9 @@ private:
     explicit PtxTools(nvjitlink::Library linker)
         : linker_(std::move(linker)),
           file_(compiler_file(linker_.info.path)),
-          is_watched_(
-              watch_file_functions(reinterpret_cast<const void*>(linker_.table.create), false)) {}
+          is_watched_(watch_file_functions(reinterpret_cast<const void*>(linker_.table.create),
+                                           TimeQuestions::none)
+                          .has_value()) {}
 
     nvjitlink::Library linker_;
     CompilerFile file_;
