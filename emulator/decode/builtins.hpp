@@ -10,7 +10,7 @@ namespace lode::emulator {
 
 struct BuiltinRow {
     std::string_view name;
-    bool is_device_runtime = false;  ///< Of libcudadevrt.a.
+    bool is_device_runtime = false;  ///< It is in libcudadevrt.a.
     bool is_refused = false;         ///< Known, but not supported.
 };
 

@@ -84,7 +84,7 @@ struct Driver {
     std::atomic<int> next_context_id{1};
     std::atomic<long> leaks{0};
     std::atomic<std::uint64_t> child_launches{0};  ///< Launches by kernels that have run.
-    std::atomic<bool> lines_hinted{false};  ///< A report has said how to get source lines.
+    std::atomic<bool> lines_hinted{false};         ///< A report has said how to get source lines.
 
     Handles<Context, CUcontext> contexts;  ///< Created contexts and open primary contexts.
     std::atomic<long> created_contexts{0};

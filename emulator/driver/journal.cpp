@@ -34,8 +34,8 @@ Journal& the_journal() {
 }
 
 std::string_view word_for(Kind kind) noexcept {
-    constexpr std::array<std::string_view, 7> words = {"process", "finding", "benign",  "fault",
-                                                       "refusal", "cut",     "unusable"};
+    constexpr std::array<std::string_view, 8> words = {
+        "process", "finding", "benign", "fault", "refusal", "cut", "children", "unusable"};
     return words.at(static_cast<std::size_t>(kind));
 }
 

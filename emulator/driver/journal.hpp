@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
     fault,     ///< An error stopped the kernel.
     refusal,   ///< Something that the emulator can't load, run or do.
     cut,       ///< The last line of a process that has too much to say.
+    children,  ///< The number of launches by kernels, at the end of a process.
     unusable,  ///< Why the process, or a part of it, can't run on the emulator.
 };
 

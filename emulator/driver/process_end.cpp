@@ -1,7 +1,9 @@
-// What is still allocated, or was never loaded, when the process ends.
+// What a process reports when it ends: what is still allocated, what was never loaded, and how many
+// launches kernels have made.
 #include "emulator/driver/code/machine_code.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 
 #include <algorithm>
@@ -20,6 +22,8 @@ constexpr std::size_t most_last_lines = 32;
     if (gate::forked() || !is_initialised()) return;
     (void)gate::guarded([]() -> CUresult {
         machine_code::report_missing();
+        if (const std::uint64_t children = driver().child_launches; children != 0)
+            journal::add(journal::Kind::children, {}, std::to_string(children));
         const std::vector<std::string> living = driver().allocations.describe_living();
         for (std::size_t k = 0; k < std::min(living.size(), most_last_lines); ++k)
             log::show_last(fmt::format("The process ends while {} is still alive.", living[k]));

@@ -3,6 +3,7 @@
 #include "tools/lode/layout.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -105,6 +106,10 @@ EmulationReport EmulationReport::read(std::string_view journal) {
         const auto end = std::min(journal.find('\n'), journal.size());
         auto event = event_of(journal.substr(0, end));
         journal.remove_prefix(std::min(end + 1, journal.size()));
+        if (event.kind == "children") {
+            report.child_launches += std::strtoull(event.text.c_str(), nullptr, 10);
+            continue;
+        }
         auto& list = event.kind == "process"                          ? report.processes
                      : event.kind == "refusal" || event.kind == "cut" ? report.refusals
                      : event.kind == "unusable"                       ? report.unusable
@@ -134,6 +139,9 @@ std::string EmulationReport::text(bool facts) const {
                             counted(refusals.size(), "thing", "things"));
         text += list_text(refusals);
     }
+    if (child_launches != 0)
+        text += fmt::format("lode: Kernels have launched {}.\n",
+                            counted(child_launches, "kernel", "kernels"));
     const auto in_processes = counted(processes.size(), "process", "processes");
     if (findings.empty() && !unusable.empty()) return text;
     if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);
@@ -150,11 +158,9 @@ std::string EmulationReport::text(bool facts) const {
 }
 
 Json EmulationReport::json() const {
-    return {{"processes", list_json(processes)},
-            {"findings", list_json(findings)},
-            {"refusals", list_json(refusals)},
-            {"unusable", list_json(unusable)},
-            {"benign", list_json(benign)}};
+    return {{"processes", list_json(processes)}, {"findings", list_json(findings)},
+            {"refusals", list_json(refusals)},   {"unusable", list_json(unusable)},
+            {"benign", list_json(benign)},       {"child_launches", child_launches}};
 }
 
 }  // namespace lode::tool

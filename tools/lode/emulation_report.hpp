@@ -4,6 +4,7 @@
 #include "tools/lode/report.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,7 @@ namespace lode::tool {
 /// One thing that happened, and how often. Reports of one process with the same headline and the
 /// same places in the code are one.
 struct EmulationEvent {
-    std::string kind;     ///< process, finding, benign, fault, refusal, cut, or unusable.
+    std::string kind;     ///< process, finding, benign, fault, refusal, cut, children or unusable.
     std::string program;  ///< The file name of the process's program.
     long pid = 0;
     std::string kernel;  ///< Empty where no kernel is concerned.
@@ -37,6 +38,7 @@ struct EmulationReport {
     std::vector<EmulationEvent> refusals;
     std::vector<EmulationEvent> unusable;  ///< What the software device can't run, and why.
     std::vector<EmulationEvent> benign;    ///< What a check found that is no error.
+    std::uint64_t child_launches = 0;      ///< Launches by kernels.
 
     /// Whether a check, a kernel or a whole process failed.
     [[nodiscard]] bool has_failures() const noexcept {
@@ -47,7 +49,7 @@ struct EmulationReport {
     /// The summary for stderr: lines that begin with "lode: ". Without `facts`, which the log has
     /// printed, findings are headlines.
     [[nodiscard]] std::string text(bool facts = true) const;
-    /// {"processes", "findings", "refusals", "unusable", "benign"}
+    /// {"processes", "findings", "refusals", "unusable", "benign", "child_launches"}
     [[nodiscard]] Json json() const;
 };
 

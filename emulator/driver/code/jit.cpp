@@ -206,6 +206,13 @@ struct Wrapper {
 };
 constexpr std::uint32_t linked_version = 2;
 
+/// Whether a part is libcudadevrt.a, which alone calls these functions of the driver.
+bool is_device_runtime(const std::vector<lode::Image>& part) {
+    return std::ranges::any_of(part, [](const lode::Image& image) {
+        return image.ptx.find("__cuda_syscall_cnpv2") != std::string::npos;
+    });
+}
+
 /// A program of several parts (nvcc -rdc=true) has machine code alone where it is linked. As the
 /// driver does for other architectures, this links the PTX of the parts, for each device.
 CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLogs& logs) {
@@ -215,6 +222,11 @@ CUresult link_parts(const std::byte* const* parts, PtxTexts& texts, const JitLog
         if (const CUresult state = ptx_of_fat_binary(*parts, inputs.emplace_back(), logs);
             state != CUDA_SUCCESS)
             return state;
+        if (is_device_runtime(inputs.back())) inputs.pop_back();
+    }
+    if (inputs.empty()) {
+        return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU, "The program has no part with kernels.",
+                            logs);
     }
     std::vector<lode::Image> linked;
     for (const auto& device : driver().devices) {

@@ -39,7 +39,7 @@ constexpr ErrorRow error_rows[] = {
 #undef LODE_ERROR
 };
 
-/// Of a launch or an occupancy.
+/// The error of a launch or an occupancy.
 DeviceError error_of(CUresult state) noexcept {
     switch (state) {
         case CUDA_SUCCESS:
@@ -56,7 +56,7 @@ DeviceError error_of(CUresult state) noexcept {
 }  // namespace
 
 DeviceError DeviceWorks::function(std::string_view kernel,
-                                 std::shared_ptr<Function>& function) const {
+                                  std::shared_ptr<Function>& function) const {
     return error_of(grid_.module->function(std::string(kernel).c_str(), function));
 }
 
@@ -86,7 +86,7 @@ DeviceError DeviceWorks::add(DeviceWork work, bool is_tail) {
 }
 
 DeviceError DeviceWorks::launch(std::string_view kernel, const exec::GridShape& shape,
-                               std::vector<std::byte> parameters, bool is_tail) {
+                                std::vector<std::byte> parameters, bool is_tail) {
     std::shared_ptr<Function> to_launch;
     if (const DeviceError error = function(kernel, to_launch); error != DeviceError::none)
         return error;
@@ -98,7 +98,7 @@ DeviceError DeviceWorks::launch(std::string_view kernel, const exec::GridShape& 
 }
 
 DeviceError DeviceWorks::copy(exec::Rows to, exec::Rows from, std::uint64_t width,
-                             std::uint64_t height, bool is_tail) {
+                              std::uint64_t height, bool is_tail) {
     BoxCopy box{device_side(from.at), device_side(to.at), width, height, 1};
     box.from.pitch = from.pitch;
     box.to.pitch = to.pitch;
@@ -107,7 +107,7 @@ DeviceError DeviceWorks::copy(exec::Rows to, exec::Rows from, std::uint64_t widt
 }
 
 DeviceError DeviceWorks::fill(exec::Rows to, std::uint8_t value, std::uint64_t width,
-                             std::uint64_t height, bool is_tail) {
+                              std::uint64_t height, bool is_tail) {
     const CUDA_MEMSET_NODE_PARAMS_v1 fill{to.at, to.pitch, value, 1, width, height};
     if (check_fill(fill) != CUDA_SUCCESS) return DeviceError::invalid_value;
     return add({nullptr, deferred_fill(fill, grid_.context)}, is_tail);
@@ -129,7 +129,7 @@ DeviceError DeviceWorks::attribute(std::uint32_t which, int device, int& value) 
 }
 
 DeviceError DeviceWorks::occupancy(std::string_view kernel, int threads, std::uint64_t shared,
-                                  int& blocks) {
+                                   int& blocks) {
     std::shared_ptr<Function> of;
     if (const DeviceError error = function(kernel, of); error != DeviceError::none) return error;
     if (threads <= 0) return DeviceError::invalid_value;
