@@ -1,5 +1,6 @@
 // Linked programs on a device: by the driver, by nvJitLink, with LTO, with the device runtime.
 #include "tests/gpu/support.hpp"
+#include "tests/support/child_kernels.hpp"
 
 #include <lode/runtime/driver_linker.hpp>
 
@@ -100,24 +101,14 @@ TEST_CASE("link: a user's function is inlined into a library's kernel, which run
     check_apply(device, require(Linker().link(parts, Arch(device.cc()))));
 }
 
-TEST_CASE("link: a kernel launches a kernel") {
+TEST_CASE("link: kernels that launch kernels give the host's results, by either linker") {
     LODE_NEEDS_DEVICE(device, 0);
-    LODE_NEEDS(has_nvjitlink(), "no nvJitLink");
-    LODE_NEEDS(!machine()->driver().is_emulator(), "the software device has no device runtime");
     const auto runtime = LinkInput::device_runtime();
     LODE_NEEDS(runtime.has_value(), "no libcudadevrt.a");
-    const auto parent = compile_part(device,
-                                     "__global__ void child(int* to) { to[threadIdx.x] = 7; }\n"
-                                     "extern \"C\" __global__ void parent(int* to) {\n"
-                                     "    child<<<1, 32>>>(to);\n}\n",
-                                     "parent.cu", {.relocatable = true});
-    const std::vector inputs{require(LinkInput::from_image(parent)), *runtime};
-    const auto library = require(device.load(require(Linker().link(inputs, Arch(device.cc())))));
-    const auto kernel = require(library.kernel<void(int*)>("parent"));
-    auto to = require(device.alloc<int>(32));
-    require(to.zero());
-    const auto stream = require(device.create_stream());
-    require(kernel.launch(stream, LaunchShape{}, to));
-    require(stream.sync());
-    CHECK(require(to.to_vector()) == std::vector(32, 7));
+    const auto part = compile_part(device, child_kernels, "parent.cu", {.relocatable = true});
+    const std::vector inputs{require(LinkInput::from_image(part)), *runtime};
+    check_child_kernels(device, require(link_with_driver(device, inputs)));
+    LODE_NEEDS(has_nvjitlink(), "no nvJitLink");
+    LODE_NEEDS(!machine()->driver().is_emulator(), "the software device runs only PTX");
+    check_child_kernels(device, require(Linker().link(inputs, Arch(device.cc()))));
 }
