@@ -61,7 +61,7 @@ bool has_ptxas() {
     const std::string release = "release " + cuda_version_text(version) + ",";
     for (const char* program : {"ptxas", "nvlink"}) {
         if (contains(output_of(std::string(program) + " --version"), release)) continue;
-        MESSAGE("skipped: there is no " << program << " of " << release);
+        MESSAGE("skipped: there is no " << std::string(program) << " of " << release);
         return false;
     }
     return true;
