@@ -11,7 +11,7 @@
 #include <iterator>
 #include <utility>
 
-#include <driver_types.h>
+#include <cuda_runtime_api.h>
 
 namespace lode::emulator::driver {
 namespace {
