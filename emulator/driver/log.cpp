@@ -132,29 +132,6 @@ void note(std::string_view line) noexcept {
     notify_callbacks(Level::error, line);
 }
 
-void write_finding(std::string_view text, bool fails) noexcept {
-    if (!fails) {
-        write(Level::error, text);
-        return;
-    }
-    try {
-        Log& log = the_log();
-        lode_emulator_log_hook hook = nullptr;
-        void* user = nullptr;
-        {
-            const std::lock_guard lock(log.mutex);
-            hook = log.hook;
-            user = log.user;
-            if (log.to_stderr) print(text);
-        }
-        if (hook != nullptr)
-            hook(user, static_cast<int>(Level::error),
-                 headlines(text, "with the error of the next call that waits").c_str());
-    } catch (...) {  // Out of memory: the line is lost.
-    }
-    notify_callbacks(Level::error, text);
-}
-
 void keep_findings(std::string_view text) noexcept {
     try {
         Log& log = the_log();

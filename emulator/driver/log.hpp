@@ -25,11 +25,8 @@ void note(std::string_view line) noexcept;
 
 /// Logs an error and stores it as the report of the last failure.
 void report(std::string_view text) noexcept;
-/// Logs a finding. If it fails a later call, the hook gets its headline: that call's error has the
-/// rest.
-void write_finding(std::string_view text, bool fails) noexcept;
-/// Stores the report of findings that write_finding() has logged: only their headlines where the
-/// terminal has the facts, or `lode emulate` prints them.
+/// Stores the report of findings that have been logged: only their headlines where the terminal has
+/// the facts, or `lode emulate` prints them.
 void keep_findings(std::string_view text) noexcept;
 
 /// Returns and clears the report of the last failure; empty if there is none.

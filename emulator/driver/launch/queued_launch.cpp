@@ -47,7 +47,7 @@ public:
     void begin_grid() noexcept { first_of_grid_ = texts_.size(); }
     void add(const exec::FindingReport& report) {
         std::string text = with_hint(report);
-        log::write_finding(text, driver().settings.findings_fail);
+        log::write(log::Level::error, text);
         texts_.emplace_back(report.number, std::move(text));
     }
     void add_repeated(const exec::FindingReport& report) {
@@ -141,7 +141,7 @@ bool run_grid(const QueuedLaunch& launch, DeviceWorks& children, Findings& findi
     }
     journal::add(journal::Kind::fault, fault);
     const std::string text = has_place ? with_hint(fault) : fault.text;
-    log::write_finding(text, true);
+    log::write(log::Level::error, text);
     log::keep_findings(findings.empty() ? text : text + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {

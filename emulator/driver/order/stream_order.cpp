@@ -234,7 +234,7 @@ void StreamOrder::report(const Pair& pair) {
     if (first.is_kernel) finding.kernel = first.name;
     if (second.is_kernel) finding.kernel = second.name;
     finding.text = std::move(text);
-    log::write_finding(finding.text, driver().settings.findings_fail);
+    log::write(log::Level::error, finding.text);
     log::keep_findings(finding.text);
     journal::add(journal::Kind::finding, finding);
 }
