@@ -4,6 +4,7 @@
 #include <lode/runtime/tensor_map.hpp>
 
 #include <array>
+#include <span>
 #include <utility>
 
 #include <lode_embedded/gemm.hpp>
@@ -96,14 +97,34 @@ public:
     Status check() const override {
         const auto c = c_.read();
         if (!c) return tl::unexpected(c.error());
-        Comparison comparison;
+        const std::size_t n = problem().y;
+        const std::size_t k = problem().z;
         // All elements of small products, a sample for large ones.
         constexpr double affordable = 1 << 27;
         constexpr std::size_t sample = 2048;
-        const bool whole = operations() / 2 <= affordable;
+        if (operations() / 2 <= affordable) {
+            std::vector<float> columns(n * k);
+            for (std::size_t column = 0; column < n; ++column)
+                read_column(column, std::span(columns).subspan(column * k, k));
+            return compare_rows(problem().x, n, [&](std::size_t row, Comparison& comparison) {
+                std::vector<float> a(k);
+                read_row(row, a);
+                for (std::size_t column = 0; column < n; ++column) {
+                    compare(comparison, *c, row * n + column, a,
+                            std::span(columns).subspan(column * k, k));
+                }
+            });
+        }
+        Comparison comparison;
         std::mt19937_64 generator(c->size());
-        for (std::size_t i = 0; i < (whole ? c->size() : sample); ++i)
-            compare(comparison, *c, whole ? i : generator() % c->size());
+        std::vector<float> a(k);
+        std::vector<float> b(k);
+        for (std::size_t i = 0; i < sample; ++i) {
+            const std::size_t index = generator() % c->size();
+            read_row(index / n, a);
+            read_column(index % n, b);
+            compare(comparison, *c, index, a, b);
+        }
         return comparison.result();
     }
 
@@ -173,17 +194,26 @@ private:
         return Maps{row, *a, *b, *c};
     }
 
-    void compare(Comparison& comparison, const std::vector<std::uint16_t>& c,
-                 std::size_t index) const {
-        const auto& [m, n, k] = problem();
-        const std::size_t row = index / n;
-        const std::size_t column = index % n;
+    void read_row(std::size_t row, std::span<float> to) const {
+        read_line(inputs_.a, product_.a_m_major, problem().x, row, to);
+    }
+    void read_column(std::size_t column, std::span<float> to) const {
+        read_line(inputs_.b, product_.b_n_major, problem().y, column, to);
+    }
+    /// One of `lines` lines along k, which are one after the other or side by side.
+    void read_line(const std::vector<Element>& from, bool side_by_side, std::size_t lines,
+                   std::size_t line, std::span<float> to) const {
+        for (std::size_t i = 0; i < to.size(); ++i)
+            to[i] =
+                product_.in.to_float(from[side_by_side ? i * lines + line : line * to.size() + i]);
+    }
+
+    void compare(Comparison& comparison, const std::vector<std::uint16_t>& c, std::size_t index,
+                 std::span<const float> a, std::span<const float> b) const {
         double sum = 0;
         double magnitude = 0;
-        for (std::size_t i = 0; i < k; ++i) {
-            const auto a = inputs_.a[product_.a_m_major ? i * m + row : row * k + i];
-            const auto b = inputs_.b[product_.b_n_major ? i * n + column : column * k + i];
-            const double product = double{product_.in.to_float(a)} * product_.in.to_float(b);
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            const double product = double{a[i]} * b[i];
             sum += product;
             magnitude += std::abs(product);
         }
@@ -196,7 +226,7 @@ private:
         if (product_.activation != nullptr) {
             // A peer may round the sum before its epilogue.
             limit += std::abs(sum) * product_.out.rounding;
-            sum = product_.activation(sum + inputs_.bias[column]);
+            sum = product_.activation(sum + inputs_.bias[index % problem().y]);
         }
         comparison.add(index, product_.out.to_float(c[index]), sum,
                        std::abs(sum) * product_.out.rounding + limit);

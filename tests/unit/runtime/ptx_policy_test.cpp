@@ -3,6 +3,11 @@
 
 #include <lode/jit/linker.hpp>
 
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
 using namespace lode;
 using namespace lode::test;
 
