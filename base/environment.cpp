@@ -114,6 +114,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_JIT",
      "What happens if a kernel isn't in the cache and must be compiled: allow, warn or forbid.",
      "allow", "allow, warn, forbid"},
+    {"LODE_LLVM", "The libLLVM library to open, or the folder that holds it.",
+     "searched in the usual places"},
     {"LODE_NVFATBIN", "The nvFatbin library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_NVJITLINK", "The nvJitLink library to open, or the folder that holds it.",

@@ -20,10 +20,11 @@ using lode::c::require;
 namespace {
 
 /// What code in memory is called without a name, by language: the order of LODE_LANGUAGE_….
-constexpr const char* usual_names[] = {"source.cu", "source.ptx", "source.ll"};
+constexpr const char* usual_names[] = {"source.cu", "source.ptx", "source.ll", "source.ll"};
 static_assert(static_cast<int>(lode::Source::Language::cuda) == LODE_LANGUAGE_CUDA &&
               static_cast<int>(lode::Source::Language::ptx) == LODE_LANGUAGE_PTX &&
-              static_cast<int>(lode::Source::Language::nvvm_ir) == LODE_LANGUAGE_NVVM_IR);
+              static_cast<int>(lode::Source::Language::nvvm_ir) == LODE_LANGUAGE_NVVM_IR &&
+              static_cast<int>(lode::Source::Language::llvm_ir) == LODE_LANGUAGE_LLVM_IR);
 
 lode::Source in_memory(lode::Source::Language language, std::string_view code, const char* name) {
     const bool is_named = name != nullptr && *name != '\0';

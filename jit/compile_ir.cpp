@@ -21,12 +21,16 @@ namespace LODE_NAMESPACE {
 namespace {
 
 /// A hint for opaque pointers where the compiler reads LLVM 7's IR; else empty.
-std::string dialect_hint(const Diagnostic& first, std::string_view code, const Arch& arch) {
+std::string dialect_hint(const Diagnostic& first, std::string_view code, const Arch& arch,
+                         Source::Language language) {
     for (int line = 1; line < first.line; ++line)
         (void)take_line(code);
     const auto text = take_line(code);
     const auto at = std::min(static_cast<std::size_t>(std::max(first.column - 1, 0)), text.size());
     if (first.line == 0 || !text.substr(at).starts_with("ptr")) return {};
+    if (language == Source::Language::llvm_ir) {
+        return " This LLVM reads typed pointers; use a newer one for opaque ones.";
+    }
     return fmt::format(
         " For {}, libNVVM reads the IR of LLVM 7, with typed pointers; opaque ones are for sm_100 "
         "and newer.",
@@ -41,13 +45,8 @@ LinkerSearch linker_search_for(const std::filesystem::path& compiler) {
     return {.folders = {folder, folder.parent_path().parent_path()}};
 }
 
-Result<std::shared_ptr<const IrTools>> IrTools::open(const NvrtcSearchEnvironment& here) {
-    LODE_TRY_ASSIGN(auto compiler, nvvm::NvvmLibrary::open(here));
-    return std::shared_ptr<const IrTools>(new IrTools(std::move(compiler)));
-}
-
 std::string IrTools::describe() const {
-    return fmt::format("{} ({})", nvvm::NvvmLibrary::product, compiler_->path().string());
+    return fmt::format("{} ({})", compiler_->product(), compiler_->path().string());
 }
 
 std::vector<CompilerFile> IrTools::files() const {
@@ -62,32 +61,36 @@ Result<CompilerProperties> IrTools::properties() const {
     return made;
 }
 
-Result<Image> IrTools::fail_compile(const CompileRequest& request, nvvm::Outcome outcome) const {
-    if (outcome.result == nvvm::invalid_option) {
-        // Its flags are known; targets differ between versions.
+Result<Image> IrTools::fail_compile(const CompileRequest& request, IrOutcome outcome) const {
+    if (outcome.is_unknown_target) {
         LODE_TRY_ASSIGN(const CompilerProperties mine, compiler_->properties());
         const Status known = check_arch(mine.info.name(), mine.info.supported, request.arch);
         if (!known) return tl::unexpected<Error>(known.error());
+        return fail(Errc::unsupported_arch,
+                    fmt::format("{} doesn't support the target {}, only {}.", mine.info.name(),
+                                request.arch.to_string(),
+                                Arch(request.arch.cc(), {}, request.arch.kind()).to_string()),
+                    outcome.native, std::move(outcome.log));
     }
     const auto diagnostics = nvvm::parse_log(outcome.log, true);
-    const auto hint = diagnostics.empty()
-                          ? std::string()
-                          : dialect_hint(diagnostics.front(), request.source.code(), request.arch);
+    const auto hint = diagnostics.empty() ? std::string()
+                                          : dialect_hint(diagnostics.front(), request.source.code(),
+                                                         request.arch, request.source.language());
     return fail(Errc::compile_failed,
                 fmt::format("'{}' doesn't compile for {}: {}.{}", request.source.name(),
                             request.arch.to_string(), describe_errors(diagnostics), hint),
-                compiler_->native_of(outcome.result), std::move(outcome.log));
+                outcome.native, std::move(outcome.log));
 }
 
 Result<Image> IrTools::compile_here(const CompileRequest& request, const IrFlags& flags,
                                     const std::string& code, CompileFiles& seen) const {
-    nvvm::Outcome outcome;
+    IrOutcome outcome;
     {
         const FileAccessScope scope(seen.compiler);
         LODE_TRY_ASSIGN(outcome, compiler_->compile(code, request.source.name(), flags.compiler));
     }
     seen.compiler_files = files();
-    if (outcome.result != nvvm::success) return fail_compile(request, std::move(outcome));
+    if (outcome.has_failed) return fail_compile(request, std::move(outcome));
     LODE_TRY_ASSIGN(const std::string build, compiler_->build());
 
     Image image;
@@ -105,7 +108,7 @@ Result<Image> IrTools::compile_here(const CompileRequest& request, const IrFlags
     image.diagnostics = nvvm::parse_log(outcome.log, false);
     std::ranges::move(parse_diagnostics(image.log), std::back_inserter(image.diagnostics));
     image.log = outcome.log + image.log;
-    image.compiler = fmt::format("{} {}", nvvm::NvvmLibrary::product, build);
+    image.compiler = fmt::format("{} {}", compiler_->product(), build);
     return image;
 }
 

@@ -1,8 +1,10 @@
-// IrTools: what compiles IR, in the place of NVRTC: libNVVM to PTX, and nvJitLink that to machine
-// code.
+// IrTools: what compiles IR, in the place of NVRTC: libNVVM or LLVM to PTX, and nvJitLink that to
+// machine code.
 #pragma once
 
+#include "base/try.hpp"
 #include "jit/compile.hpp"
+#include "jit/llvm/library.hpp"
 #include "jit/nvjitlink.hpp"
 #include "jit/nvvm/library.hpp"
 
@@ -13,6 +15,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace LODE_NAMESPACE {
@@ -33,13 +36,7 @@ struct IrFlags {
 /// Opened once, never changed: every member may be called from any thread.
 class IrTools {
 public:
-    static constexpr const char* product = nvvm::NvvmLibrary::product;
-
-    /// To be called on a compiler's thread. Errors: compiler_missing, with every attempt.
-    [[nodiscard]] static Result<std::shared_ptr<const IrTools>> open(
-        const NvrtcSearchEnvironment& here);
-
-    /// Whether a FileAccessScope records what libNVVM asks the system.
+    /// Whether a FileAccessScope records what the compiler asks the system.
     [[nodiscard]] bool watches_files() const noexcept { return compiler_->is_watched(); }
 
     /// On a compiler's thread.
@@ -52,19 +49,41 @@ public:
     [[nodiscard]] Result<Image> compile(const CompileRequest& request,
                                         const CompileContext& context = {}) const;
 
-private:
-    explicit IrTools(std::shared_ptr<const nvvm::NvvmLibrary> compiler)
+protected:
+    explicit IrTools(std::shared_ptr<const IrCompiler> compiler)
         : compiler_(std::move(compiler)),
           linker_(nvjitlink::open(linker_search_for(compiler_->path()))) {}
 
+private:
     [[nodiscard]] std::vector<CompilerFile> files() const;
     [[nodiscard]] Result<Image> compile_here(const CompileRequest& request, const IrFlags& flags,
                                              const std::string& code, CompileFiles& seen) const;
     [[nodiscard]] Result<Image> fail_compile(const CompileRequest& request,
-                                             nvvm::Outcome outcome) const;
+                                             IrOutcome outcome) const;
 
-    std::shared_ptr<const nvvm::NvvmLibrary> compiler_;
+    std::shared_ptr<const IrCompiler> compiler_;
     Result<nvjitlink::Library> linker_;  ///< An error is one of requests for machine code.
 };
+
+/// Those of one language.
+template <class Library>
+class IrToolsWith final : public IrTools {
+public:
+    static constexpr const char* product = Library::name;
+
+    /// To be called on a compiler's thread, for LLVM IR in a worker alone. Errors:
+    /// compiler_missing, with every attempt.
+    [[nodiscard]] static Result<std::shared_ptr<const IrToolsWith>> open(
+        const NvrtcSearchEnvironment& here) {
+        LODE_TRY_ASSIGN(auto compiler, Library::open(here));
+        return std::shared_ptr<const IrToolsWith>(new IrToolsWith(std::move(compiler)));
+    }
+
+private:
+    explicit IrToolsWith(std::shared_ptr<const Library> compiler) : IrTools(std::move(compiler)) {}
+};
+
+using NvvmTools = IrToolsWith<nvvm::NvvmLibrary>;
+using LlvmTools = IrToolsWith<llvm::LlvmLibrary>;
 
 }  // namespace LODE_NAMESPACE

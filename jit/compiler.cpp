@@ -15,8 +15,9 @@ namespace LODE_NAMESPACE {
 
 struct Compiler::State {
     explicit State(CompilerSearch search)
-        : ir(NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM"), search.log),
-          ptx(NvrtcSearchEnvironment::of_process({}, "LODE_NVJITLINK"), search.log),
+        : nvvm(search_of(Source::Language::nvvm_ir, search), search.log),
+          llvm(search_of(Source::Language::llvm_ir, search), search.log),
+          ptx(search_of(Source::Language::ptx, search), search.log),
           nvrtc(std::move(search)) {}
 
     /// Calls `use` with the provider of a language's compiler.
@@ -25,14 +26,26 @@ struct Compiler::State {
             case Source::Language::ptx:
                 return use(ptx);
             case Source::Language::nvvm_ir:
-                return use(ir);
+                return use(nvvm);
+            case Source::Language::llvm_ir:
+                return use(llvm);
             case Source::Language::cuda:
                 break;
         }
         return use(static_cast<CompilerProvider<NvrtcLibrary>&>(nvrtc));
     }
+    /// The answer of a worker for this request alone.
+    [[nodiscard]] Result<worker::Answer> ask_worker(CompileRequest request, worker::Task task,
+                                                    std::string_view reason) {
+        auto sent = worker::request_here(std::move(request));
+        sent.nvrtc = with(sent.compilation.source.language(),
+                          [](const auto& provider) { return provider.environment(); });
+        sent.task = task;
+        return worker::run_once(sent, reason);
+    }
 
-    CompilerProvider<IrTools> ir;
+    CompilerProvider<NvvmTools> nvvm;
+    CompilerProvider<LlvmTools> llvm;  ///< Never opened: needs_worker().
     CompilerProvider<PtxTools> ptx;
     NvrtcProvider nvrtc;
 };
@@ -40,6 +53,13 @@ struct Compiler::State {
 Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
 
 Result<CompilerInfo> Compiler::info(Source::Language language) const {
+    if (needs_worker(language)) {
+        LODE_TRY_ASSIGN(worker::Answer answer,
+                        state_->ask_worker({Source::of(language, {}, "nothing"), Arch({9, 0})},
+                                           worker::Task::properties, llvm_reason));
+        LODE_TRY(std::move(answer.image));
+        return std::move(answer.properties.info);
+    }
     LODE_TRY_ASSIGN(CompilerProperties properties,
                     state_->with(language, [](auto& provider) { return provider.properties(); }));
     return std::move(properties.info);
@@ -53,11 +73,9 @@ Result<Image> Compiler::compile(const Source& source, const Arch& arch,
     if (!use) return fail_at_process_end();
     CompileRequest request{
         source, arch, options, {name_expressions.begin(), name_expressions.end()}};
-    if (leaves_traces(options)) {
-        auto sent = worker::request_here(std::move(request));
-        sent.nvrtc = state_->with(source.language(),
-                                  [](const auto& provider) { return provider.environment(); });
-        LODE_TRY_ASSIGN(worker::Answer answer, worker::run_once(sent, trace_reason));
+    if (const auto reason = worker_reason(request); !reason.empty()) {
+        LODE_TRY_ASSIGN(worker::Answer answer,
+                        state_->ask_worker(std::move(request), worker::Task::compile, reason));
         return std::move(answer.image);
     }
     return state_->with(source.language(), [&](auto& provider) -> Result<Image> {

@@ -27,7 +27,24 @@ std::optional<Diagnostic> read_parser(std::string_view line) {
     return diagnostic;
 }
 
-/// "a.ll: error: text", "libnvvm : error: text" and "error: text".
+/// "a.ll:3:19" of LLVM, or "a.ll".
+void place(std::string_view text, Diagnostic& diagnostic) {
+    diagnostic.file = text;
+    const auto second = text.rfind(':');
+    if (second == std::string_view::npos || second == 0) return;
+    const auto first = text.rfind(':', second - 1);
+    if (first == std::string_view::npos) return;
+    auto lines = text.substr(first + 1, second - first - 1);
+    auto columns = text.substr(second + 1);
+    const auto line = take_number<int>(lines);
+    const auto column = take_number<int>(columns);
+    if (!line || !column || !lines.empty() || !columns.empty()) return;
+    diagnostic.file = text.substr(0, first);
+    diagnostic.line = *line;
+    diagnostic.column = *column;
+}
+
+/// "a.ll:3:19: error: text", "a.ll: error: text", "libnvvm : error: text" and "error: text".
 std::optional<Diagnostic> read_other(std::string_view line) {
     struct Word {
         std::string_view text;
@@ -43,7 +60,7 @@ std::optional<Diagnostic> read_other(std::string_view line) {
         before = trimmed(before.substr(0, before.rfind(':')));
         Diagnostic diagnostic;
         diagnostic.severity = severity;
-        if (before != "libnvvm") diagnostic.file = before;
+        if (before != "libnvvm") place(before, diagnostic);
         diagnostic.text = trimmed(line.substr(at + word.size()));
         return diagnostic;
     }

@@ -1,4 +1,4 @@
-// libNVVM's log.
+// The logs of libNVVM and LLVM.
 #pragma once
 
 #include <lode/base/image.hpp>
@@ -8,9 +8,9 @@
 
 namespace LODE_NAMESPACE::nvvm {
 
-/// The messages of a log: "a.ll (3, 19): parse expected type", "a.ll: error: text" and "error:
-/// text". Other lines aren't messages, except the first one of a log that has no others, if the
-/// compilation failed.
+/// The messages of a log: "a.ll (3, 19): parse expected type", "a.ll:3:19: error: text", "a.ll:
+/// error: text" and "error: text". Other lines aren't messages, except the first one of a log that
+/// has no others, if the compilation failed.
 [[nodiscard]] std::vector<Diagnostic> parse_log(std::string_view log, bool has_failed);
 
 }  // namespace LODE_NAMESPACE::nvvm

@@ -14,7 +14,11 @@ Source::Language Source::language_of(std::string_view name) {
 }
 
 Source Source::file(const std::filesystem::path& path) {
-    return {language_of(path.string()), path.string(), {}, true};
+    return file(path, language_of(path.string()));
+}
+
+Source Source::file(const std::filesystem::path& path, Language language) {
+    return {language, path.string(), {}, true};
 }
 
 Source Source::of(Language language, std::string code, std::string name) {
@@ -33,6 +37,10 @@ Source Source::nvvm_ir(std::string code, std::string name) {
     return of(Language::nvvm_ir, std::move(code), std::move(name));
 }
 
+Source Source::llvm_ir(std::string code, std::string name) {
+    return of(Language::llvm_ir, std::move(code), std::move(name));
+}
+
 Source Source::named(std::string code, std::string name) {
     const Language language = language_of(name);
     return of(language, std::move(code), std::move(name));
@@ -46,6 +54,8 @@ std::string_view to_string(Source::Language language) noexcept {
             return "PTX";
         case Source::Language::nvvm_ir:
             return "NVVM IR";
+        case Source::Language::llvm_ir:
+            return "LLVM IR";
     }
     return "unknown";
 }

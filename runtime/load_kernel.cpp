@@ -42,9 +42,9 @@ tl::expected<Arch, std::string> assembled_target(const DeviceState& device, cons
     if (needs == 0) return leave("this lode doesn't know its version");
     const auto linker = device.compiler.info(Source::Language::ptx);
     if (!linker) return leave(linker.error().message);
-    const int version = linker->version_major * 1000 + linker->version_minor * 10;
     if (auto why = target_rules::refuses_link(
-            needs, cc, {.driver_version = device.driver->version, .linker_version = version}))
+            needs, cc,
+            {.driver_version = device.driver->version, .linker_version = linker->cuda_version()}))
         return leave(*std::move(why));
     return Arch(cc, ptx->arch.suffix());
 }
@@ -251,14 +251,13 @@ Result<Target> target_of(const DeviceState& device, SuffixPolicy policy,
                          Source::Language language) {
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
     LODE_TRY_ASSIGN(const CompilerInfo compiler, device.compiler.info(language));
-    return choose_target(
-        {.device = device.properties.cc,
-         .supported = compiler.supported,
-         .suffix = policy,
-         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
-                   .driver_version = device.driver->version,
-                   .force_ptx = force_ptx,
-                   .compiler = compiler.product}});
+    return choose_target({.device = device.properties.cc,
+                          .supported = compiler.supported,
+                          .suffix = policy,
+                          .tools = {.compiler_version = compiler.cuda_version(),
+                                    .driver_version = device.driver->version,
+                                    .force_ptx = force_ptx,
+                                    .compiler = compiler.product}});
 }
 
 Result<CompileRequest> request_for(const DeviceState& device, const Source& source,

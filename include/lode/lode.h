@@ -166,7 +166,8 @@ LODE_C_API lode_status lode_device_sync(const lode_device* device);
 enum {
     LODE_LANGUAGE_CUDA = 0, /**< CUDA C++ */
     LODE_LANGUAGE_PTX,      /**< PTX */
-    LODE_LANGUAGE_NVVM_IR   /**< NVVM IR, as text or bitcode. */
+    LODE_LANGUAGE_NVVM_IR,  /**< NVVM IR, as text or bitcode. */
+    LODE_LANGUAGE_LLVM_IR   /**< LLVM IR, as text or bitcode. */
 };
 
 /** Kernel source: exactly one of `file`, `cuda`, `ptx` and `code` is set. */

@@ -103,7 +103,8 @@ public:
 /// Those of languages other than CUDA C++.
 using Backends = std::map<Source::Language, std::unique_ptr<CompilerBackend>>;
 
-/// libNVVM and nvJitLink, searched for as by Compiler, in this process or in workers.
+/// The tools of the other languages, searched for as by Compiler. They run in this process or in
+/// workers, LLVM in workers alone.
 [[nodiscard]] Backends make_tools_backends(const CompilerSearch& search,
                                            const std::shared_ptr<BackendWorkers>& workers);
 

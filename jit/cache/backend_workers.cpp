@@ -60,11 +60,11 @@ Result<bool> BackendWorkers::take(const CompileRequest& request, bool prefers_wo
                                 "workers are off (WorkerPolicy::never, LODE_WORKERS=off).",
                                 request.source.name()));
     }
-    if (leaves_traces(request.options)) {
+    if (const auto reason = worker_reason(request); !reason.empty()) {
         const auto found = pool_.find();
         if (found) return true;
         return worker::fail_without_worker(
-            trace_reason, fmt::format("compiling '{}'", request.source.name()), found.error());
+            reason, fmt::format("compiling '{}'", request.source.name()), found.error());
     }
     if (must || options_.policy == WorkerPolicy::always) return true;
     if (options_.policy == WorkerPolicy::never || !prefers_worker) return false;

@@ -19,7 +19,9 @@ CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& fil
     if (std::filesystem::current_path(ignored) != request.folders.working) {
         return {{}, "the working directory has changed since the request"};
     }
-    if (files.is_watched && files.compiler.questions() > 0) {
+    // NVIDIA's compilers always ask for something.
+    const bool is_llvm = request.request.source.language() == Source::Language::llvm_ir;
+    if (files.is_watched && (is_llvm || files.compiler.questions() > 0)) {
         return collect_headers(request.request, request.folders, files, image, headers);
     }
     return {{}, "lode can't see what this compiler reads"};

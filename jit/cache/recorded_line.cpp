@@ -99,9 +99,10 @@ Result<std::string> recorded_line(const CompileRequest& request,
     } else {
         line["name"] = source.name();
         line["text"] = source.code();
-        if (source.language() != Source::Language::cuda)
-            line["language"] = name_of(source.language());
     }
+    const auto usual =
+        source.is_file() ? Source::language_of(source.name()) : Source::Language::cuda;
+    if (source.language() != usual) line["language"] = name_of(source.language());
     line["folder"] = working_folder.string();
     line["arch"] = arch.to_string();
     if (auto changes = changes_of(options); !changes.empty()) line["options"] = std::move(changes);

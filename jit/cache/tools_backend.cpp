@@ -4,8 +4,11 @@
 #include "jit/cache/place_stamps.hpp"
 #include "jit/compile_ir.hpp"
 #include "jit/compile_ptx.hpp"
+#include "jit/request/flags.hpp"
 
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace LODE_NAMESPACE::cache {
@@ -15,11 +18,23 @@ namespace {
 /// library.
 using AddTools = std::filesystem::path (*)(Hasher& hasher, const NvrtcSearchEnvironment& here);
 
-std::filesystem::path add_ir_tools(Hasher& hasher, const NvrtcSearchEnvironment& here) {
-    auto first = add_places(hasher, nvvm_places(here));
-    for (const auto& place : libdevice_places(first))
+/// What every compiler of IR uses: libdevice and nvJitLink.
+void add_shared_tools(Hasher& hasher, const std::filesystem::path& compiler,
+                      std::span<const std::filesystem::path> libdevices) {
+    for (const auto& place : libdevices)
         add_stamp(hasher, place);
-    (void)add_places(hasher, nvjitlink::places(linker_search_for(first)));
+    (void)add_places(hasher, nvjitlink::places(linker_search_for(compiler)));
+}
+
+std::filesystem::path add_nvvm_tools(Hasher& hasher, const NvrtcSearchEnvironment& here) {
+    auto first = add_places(hasher, nvvm_places(here));
+    add_shared_tools(hasher, first, libdevice_places(first));
+    return first;
+}
+
+std::filesystem::path add_llvm_tools(Hasher& hasher, const NvrtcSearchEnvironment& here) {
+    auto first = add_places(hasher, llvm_places(here));
+    add_shared_tools(hasher, first, toolkit_libdevice_places(here));
     return first;
 }
 
@@ -31,11 +46,11 @@ std::filesystem::path add_ptx_tools(Hasher& hasher, const NvrtcSearchEnvironment
 template <class Tools>
 class ToolsBackend final : public CompilerBackend {
 public:
-    ToolsBackend(Source::Language language, AddTools add_tools, NvrtcSearchEnvironment where,
-                 Log log, std::shared_ptr<BackendWorkers> workers)
+    ToolsBackend(Source::Language language, AddTools add_tools, const CompilerSearch& search,
+                 std::shared_ptr<BackendWorkers> workers)
         : language_(language),
           add_tools_(add_tools),
-          tools_(std::move(where), std::move(log)),
+          tools_(search_of(language, search), search.log),
           workers_(std::move(workers)) {}
 
     Digest fingerprint() override {
@@ -57,7 +72,7 @@ public:
     [[nodiscard]] std::string_view product() const override { return Tools::product; }
 
     Result<CompilerProperties> properties() override {
-        if (!workers_->take_all()) return tools_.properties();
+        if (!workers_->take_all() && !needs_worker(language_)) return tools_.properties();
         return workers_->properties(Source::of(language_, {}, "nothing"), tools_.environment());
     }
 
@@ -75,7 +90,7 @@ public:
 private:
     const Source::Language language_;
     const AddTools add_tools_;
-    CompilerProvider<Tools> tools_;
+    CompilerProvider<Tools> tools_;  ///< Never opened for a language that needs_worker().
     const std::shared_ptr<BackendWorkers> workers_;
     std::filesystem::path first_;  ///< The place where fingerprint() stopped.
 };
@@ -86,12 +101,13 @@ Backends make_tools_backends(const CompilerSearch& search,
                              const std::shared_ptr<BackendWorkers>& workers) {
     using enum Source::Language;
     Backends made;
-    made[nvvm_ir] = std::make_unique<ToolsBackend<IrTools>>(
-        nvvm_ir, add_ir_tools, NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM"),
-        search.log, workers);
-    made[ptx] = std::make_unique<ToolsBackend<PtxTools>>(
-        ptx, add_ptx_tools, NvrtcSearchEnvironment::of_process({}, "LODE_NVJITLINK"), search.log,
-        workers);
+    const auto add = [&]<class Tools>(Source::Language language, AddTools add_tools) {
+        made[language] =
+            std::make_unique<ToolsBackend<Tools>>(language, add_tools, search, workers);
+    };
+    add.operator()<NvvmTools>(nvvm_ir, add_nvvm_tools);
+    add.operator()<LlvmTools>(llvm_ir, add_llvm_tools);
+    add.operator()<PtxTools>(ptx, add_ptx_tools);
     return made;
 }
 

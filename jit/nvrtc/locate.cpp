@@ -26,7 +26,7 @@ struct SoughtLibrary {
     std::vector<std::string_view> in_toolkit;   ///< The folders of a toolkit.
     std::vector<std::string_view> in_standard;  ///< The same in a standard location.
     std::vector<std::string_view> in_prefix;    ///< Folders of a wheel or of Conda.
-    std::string_view wheel;                     ///< For CUDA 13.
+    std::string_view wheel;                     ///< For CUDA 13; empty if there is none.
     std::string_view wheel_12;                  ///< Its folder for CUDA 12.
     std::string_view variable;
 };
@@ -53,6 +53,20 @@ const SoughtLibrary& nvvm_library() {
                                        "nvidia-nvvm",
                                        "cuda_nvcc",
                                        "LODE_NVVM"};
+    return library;
+}
+
+const SoughtLibrary& llvm_library() {
+    static const SoughtLibrary library{{"libLLVM.so.22.1", "libLLVM.so.21.1", "libLLVM.so.20.1",
+                                        "libLLVM.so.19.1", "libLLVM.so.18.1", "libLLVM-17.so.1",
+                                        "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1"},
+                                       "libLLVM.so",
+                                       {},
+                                       {},
+                                       {"lib"},
+                                       {},
+                                       {},
+                                       "LODE_LLVM"};
     return library;
 }
 
@@ -187,6 +201,20 @@ std::vector<LibraryPlace> chosen_places(const SoughtLibrary& library, const path
 
 }  // namespace
 
+NvrtcSearchEnvironment search_of(Source::Language language, const CompilerSearch& search) {
+    switch (language) {
+        case Source::Language::ptx:
+            return NvrtcSearchEnvironment::of_process({}, "LODE_NVJITLINK");
+        case Source::Language::nvvm_ir:
+            return NvrtcSearchEnvironment::of_process(search.nvvm, "LODE_NVVM");
+        case Source::Language::llvm_ir:
+            return NvrtcSearchEnvironment::of_process(search.llvm, "LODE_LLVM");
+        case Source::Language::cuda:
+            break;
+    }
+    return NvrtcSearchEnvironment::of_process(search.nvrtc);
+}
+
 NvrtcSearchEnvironment NvrtcSearchEnvironment::of_process(const path& explicit_path,
                                                           const char* variable) {
     NvrtcSearchEnvironment here;
@@ -241,8 +269,10 @@ std::vector<LibraryPlace> places_of(const SoughtLibrary& library,
     for (const auto& toolkit : standard_toolkits(here.root))
         places.folders(toolkit, library.in_standard, "a standard toolkit folder");
     places.folder(here.root / "usr/lib" / multiarch_folder, "the system's library folder");
-    for (const auto& wheel : wheel_folders(here, library.wheel_12))
-        places.folders(wheel.candidate.parent_path(), library.in_prefix, wheel.why);
+    if (!library.wheel.empty()) {
+        for (const auto& wheel : wheel_folders(here, library.wheel_12))
+            places.folders(wheel.candidate.parent_path(), library.in_prefix, wheel.why);
+    }
     if (here.conda_prefix) places.folders(*here.conda_prefix, library.in_prefix, "CONDA_PREFIX");
     for (const auto name : library.names)
         places.file(name, "the loader's path");
@@ -254,6 +284,11 @@ std::string cure_for(const SoughtLibrary& library, const NvrtcSearchEnvironment&
         return fmt::format(
             "Only {} is searched: correct it, or unset it to search the usual places.",
             here.chosen_by);
+    }
+    if (library.wheel.empty()) {
+        return fmt::format(
+            "Install LLVM, such as Debian's package libllvm19, or set {} to the library.",
+            library.variable);
     }
     std::string cure = fmt::format(
         "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel {}, or set {} to the library.",
@@ -316,6 +351,27 @@ std::vector<LibraryPlace> nvvm_places(const NvrtcSearchEnvironment& here) {
 
 std::string nvvm_cure(const NvrtcSearchEnvironment& here) {
     return cure_for(nvvm_library(), here);
+}
+
+std::vector<LibraryPlace> llvm_places(const NvrtcSearchEnvironment& here) {
+    return places_of(llvm_library(), here);
+}
+
+std::string llvm_cure(const NvrtcSearchEnvironment& here) {
+    return cure_for(llvm_library(), here);
+}
+
+std::vector<path> toolkit_libdevice_places(const NvrtcSearchEnvironment& here) {
+    auto toolkits = here;
+    toolkits.chosen = environment("LODE_NVVM").value_or("");
+    std::vector<path> files;
+    for (const auto& place : nvvm_places(toolkits)) {
+        if (!place.candidate.has_parent_path()) continue;
+        for (auto& file : libdevice_places(place.candidate)) {
+            if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+        }
+    }
+    return files;
 }
 
 std::vector<path> libdevice_places(const path& library) {

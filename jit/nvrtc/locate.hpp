@@ -1,7 +1,9 @@
-// Where NVRTC, libNVVM and the toolkit's headers may be. All inputs are passed in.
+// Where NVRTC, libNVVM, libLLVM and the toolkit's headers may be. All inputs are passed in.
 #pragma once
 
 #include "base/shared_library.hpp"
+
+#include <lode/jit/compiler.hpp>
 
 #include <filesystem>
 #include <optional>
@@ -31,6 +33,9 @@ struct NvrtcSearchEnvironment {
     friend bool operator==(const NvrtcSearchEnvironment&, const NvrtcSearchEnvironment&) = default;
 };
 
+/// Where a language's compiler is searched.
+NvrtcSearchEnvironment search_of(Source::Language language, const CompilerSearch& search);
+
 /// All places to try for the NVRTC library, best first. Folders are listed (to expand
 /// /usr/local/cuda-13* and python3.*); no library is opened.
 std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
@@ -42,8 +47,14 @@ std::string nvrtc_cure(const NvrtcSearchEnvironment& here);
 std::vector<LibraryPlace> nvvm_places(const NvrtcSearchEnvironment& here);
 std::string nvvm_cure(const NvrtcSearchEnvironment& here);
 
+/// The same of libLLVM, newest version first.
+std::vector<LibraryPlace> llvm_places(const NvrtcSearchEnvironment& here);
+std::string llvm_cure(const NvrtcSearchEnvironment& here);
+
 /// Where libdevice, the library of mathematical functions, may be for an opened libNVVM.
 std::vector<std::filesystem::path> libdevice_places(const std::filesystem::path& library);
+/// The same for a compiler that comes without one: of each place where libNVVM may be.
+std::vector<std::filesystem::path> toolkit_libdevice_places(const NvrtcSearchEnvironment& here);
 
 /// Where NVIDIA's Python wheels put a library: beside lode's own wheel, in VIRTUAL_ENV and in
 /// CONDA_PREFIX, for CUDA 13, then for CUDA 12, whose wheels have a folder each: `cuda_12`.

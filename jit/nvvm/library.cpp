@@ -1,16 +1,12 @@
 #include "jit/nvvm/library.hpp"
 
 #include "base/file.hpp"
-#include "base/message_text.hpp"
-#include "base/os/library.hpp"
 #include "base/os/thread.hpp"
-#include "base/process_end.hpp"
 #include "base/try.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -53,11 +49,6 @@ std::string fetch(Program program, int (*size_of)(Program, std::size_t*),
     return get(program, text.data()) == success ? text : std::string();
 }
 
-std::string to_line(const LibraryAttempt& attempt) {
-    return fmt::format("{} ({}): {}", attempt.place.candidate.string(), attempt.place.why,
-                       attempt.outcome);
-}
-
 }  // namespace
 
 std::string NvvmLibrary::load(const SharedLibrary& library) {
@@ -73,7 +64,6 @@ std::string NvvmLibrary::load(const SharedLibrary& library) {
     symbols.required(table_.result, "nvvmGetCompiledResult");
     symbols.required(table_.log_size, "nvvmGetProgramLogSize");
     symbols.required(table_.log, "nvvmGetProgramLog");
-    symbols.optional(table_.llvm_version, "nvvmLLVMVersion");
     if (!symbols.missing().empty()) return symbols.missing();
     path_ = library.path();
     is_watched_ = watch_file_functions(reinterpret_cast<void*>(table_.compile), TimeQuestions::none)
@@ -84,7 +74,6 @@ std::string NvvmLibrary::load(const SharedLibrary& library) {
         const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
         auto code = read_text(place);
         if (!code) continue;
-        libdevice_ = place;
         libdevice_code_ = *std::move(code);
         files_.push_back(file);
         break;
@@ -93,62 +82,52 @@ std::string NvvmLibrary::load(const SharedLibrary& library) {
 }
 
 Result<std::shared_ptr<const NvvmLibrary>> NvvmLibrary::open(const NvrtcSearchEnvironment& here) {
-    LODE_TRY(require_dynamic_program(Errc::compiler_missing, product));
-    std::vector<std::string> attempts;
-    for (const auto& place : nvvm_places(here)) {
-        const bool is_new = !os::is_library_loaded(place.candidate);
-        auto search = open_first({place});
-        LibraryAttempt& attempt = search.attempts.front();
-        const std::shared_ptr<NvvmLibrary> opened(new NvvmLibrary);
-        if (search.library) {
-            if (is_new) LODE_TRY(refuse_after_exit());
-            const auto missing = opened->load(search.library);
-            if (!missing.empty()) attempt.outcome = "not usable: it lacks " + missing;
-        }
-        attempts.push_back(to_line(attempt));
-        if (attempt.outcome != "opened") continue;
-        opened->search_attempts_ = std::move(attempts);
-        return opened;
-    }
-    return fail(Errc::compiler_missing,
-                fmt::format("No usable libNVVM library can be found. {} Places tried:\n  {}",
-                            nvvm_cure(here), listed(attempts, search_form)));
+    std::shared_ptr<NvvmLibrary> opened;
+    LODE_TRY_ASSIGN(auto attempts, open_usable(name, nvvm_places(here), nvvm_cure(here),
+                                               [&](const SharedLibrary& library) {
+                                                   opened.reset(new NvvmLibrary);
+                                                   return opened->load(library);
+                                               }));
+    opened->search_attempts_ = std::move(attempts);
+    return opened;
 }
 
 Native NvvmLibrary::native_of(int result) const {
     return {Native::Origin::nvvm, result, table_.error_text(result)};
 }
 
-Result<Outcome> NvvmLibrary::compile(const std::string& code, const std::string& name,
-                                     std::span<const std::string> flags) const {
+Result<IrOutcome> NvvmLibrary::compile(const std::string& code, const std::string& module,
+                                       std::span<const std::string> flags) const {
     const bool uses_libdevice = code.find("__nv_") != std::string::npos;
     if (uses_libdevice && libdevice_code_.empty()) {
-        std::vector<std::string> places;
-        for (const auto& place : libdevice_places(path_))
-            places.push_back(place.string());
-        return fail(Errc::compiler_missing,
-                    fmt::format("'{}' calls functions of libdevice, which isn't beside libNVVM. "
-                                "Install both from one toolkit or wheel. Places tried:\n  {}",
-                                name, listed(places, search_form)));
+        return fail_without_libdevice(
+            module, "isn't beside libNVVM. Install both from one toolkit or wheel",
+            libdevice_places(path_));
     }
     std::vector<const char*> pointers;
     std::ranges::transform(flags, std::back_inserter(pointers), &std::string::c_str);
     const os::LocaleScope guard;
     Program program = nullptr;
-    Outcome made;
-    made.result = table_.create(&program);
-    if (made.result != success) return made;
+    IrOutcome made;
+    int result = table_.create(&program);
+    const auto note = [&] {
+        made.has_failed = result != success;
+        made.is_unknown_target = result == invalid_option;  // The other flags are known.
+        if (made.has_failed) made.native = native_of(result);
+        return made;
+    };
+    if (result != success) return note();
     const ProgramScope scope(table_, program);
-    made.result = table_.add_module(program, code.data(), code.size(), name.c_str());
-    if (made.result == success && uses_libdevice) {
-        made.result = table_.add_module_lazily(program, libdevice_code_.data(),
-                                               libdevice_code_.size(), "libdevice");
+    result = table_.add_module(program, code.data(), code.size(), module.c_str());
+    if (result == success && uses_libdevice) {
+        result = table_.add_module_lazily(program, libdevice_code_.data(), libdevice_code_.size(),
+                                          "libdevice");
     }
-    if (made.result == success)
-        made.result = table_.compile(program, static_cast<int>(pointers.size()), pointers.data());
+    if (result == success)
+        result = table_.compile(program, static_cast<int>(pointers.size()), pointers.data());
     made.log = fetch(program, table_.log_size, table_.log);
     std::erase(made.log, '\0');
-    if (made.result != success) return made;
+    if (result != success) return note();
     made.code = fetch(program, table_.result_size, table_.result);
     // PTX ends with a NUL, LTO-IR doesn't.
     if (std::ranges::find(flags, "-gen-lto") == flags.end() && made.code.ends_with('\0'))
@@ -156,29 +135,17 @@ Result<Outcome> NvvmLibrary::compile(const std::string& code, const std::string&
     return made;
 }
 
-std::vector<CompilerFile> NvvmLibrary::files() const {
-    return files_;
-}
-
-std::optional<int> NvvmLibrary::llvm_version(const Arch& arch) const {
-    int version = 0;
-    if (table_.llvm_version == nullptr ||
-        table_.llvm_version(arch.as_virtual().to_string().c_str(), &version) != success)
-        return std::nullopt;
-    return version;
-}
-
 Result<std::string> NvvmLibrary::build() const {
     const std::lock_guard guard(mutex_);
     if (!build_.empty()) return build_;
     FileAccesses unwanted;
     const FileAccessScope scope(unwanted);
-    LODE_TRY_ASSIGN(const Outcome made, compile(empty_module, "empty", {}));
-    if (made.result != success) {
-        return fail(Errc::compiler_failed,
-                    fmt::format("Compiling an empty module with libNVVM fails: {}.",
-                                table_.error_text(made.result)),
-                    native_of(made.result), made.log);
+    LODE_TRY_ASSIGN(const IrOutcome made, compile(empty_module, "empty", {}));
+    if (made.has_failed) {
+        return fail(
+            Errc::compiler_failed,
+            fmt::format("Compiling an empty module with libNVVM fails: {}.", made.native.name),
+            made.native, made.log);
     }
     build_ = build_in_ptx(made.code);
     if (build_.empty()) {
@@ -192,11 +159,9 @@ Result<CompilerProperties> NvvmLibrary::properties() const {
     const std::lock_guard guard(mutex_);
     if (properties_) return *properties_;
     CompilerProperties made;
-    made.info.product = product;
+    made.info.product = product();
     made.info.build = version;
-    const char* const end = version.data() + version.size();
-    const auto dot = std::from_chars(version.data(), end, made.info.version_major).ptr;
-    if (dot != end) std::from_chars(dot + 1, end, made.info.version_minor);
+    note_version(made.info);
     made.info.path = path_;
     made.info.search_attempts = search_attempts_;
     made.files = files_;

@@ -65,8 +65,19 @@ bool leaves_traces(const CompileOptions& options) {
     return options.debug || !are_among(traceless_flags, options.extra_flags);
 }
 
+bool leaves_traces(const CompileRequest& request) {
+    return leaves_traces(request.options) ||
+           (request.source.language() == Source::Language::llvm_ir &&
+            request.options.math != Math{});
+}
+
 bool leaves_traces(const LinkOptions& options) {
     return options.optimization_level == 0 || !are_among(traceless_link_flags, options.extra_flags);
+}
+
+std::string_view worker_reason(const CompileRequest& request) {
+    if (needs_worker(request.source.language())) return llvm_reason;
+    return leaves_traces(request) ? trace_reason : std::string_view();
 }
 
 }  // namespace LODE_NAMESPACE

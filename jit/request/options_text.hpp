@@ -19,7 +19,7 @@ inline constexpr std::string_view standard_names[] = {"c++11", "c++14", "c++17",
 inline constexpr std::string_view preset_names[] = {"ieee", "fast", "host_comparable"};
 inline constexpr std::string_view tile_names[] = {"none", "enabled", "only"};
 
-inline constexpr std::string_view language_names[] = {"cuda", "ptx", "nvvm_ir"};
+inline constexpr std::string_view language_names[] = {"cuda", "ptx", "nvvm_ir", "llvm_ir"};
 
 constexpr std::span<const std::string_view> names_of(Source::Language /*type*/) {
     return language_names;

@@ -20,7 +20,7 @@ using worker::write;
 
 enum class Outcome : std::uint8_t { image, error };
 
-constexpr auto last_language = Source::Language::nvvm_ir;
+constexpr auto last_language = Source::Language::llvm_ir;
 
 Result<ByteReader> begin(std::span<const std::byte> bytes) {
     ByteReader in(bytes);
@@ -76,7 +76,7 @@ Source read_source(ByteReader& in) {
     std::string name = in.text();
     std::string code = in.long_text();
     if (is_file) {
-        const Source source = Source::file(name);
+        const Source source = Source::file(name, language);
         return is_read ? source.pinned(std::move(code)) : source;
     }
     return Source::of(language, std::move(code), std::move(name));
@@ -217,6 +217,7 @@ void write(ByteWriter& out, const CompilerProperties& properties) {
     const CompilerInfo& info = properties.info;
     out.number(std::int32_t{info.version_major});
     out.number(std::int32_t{info.version_minor});
+    out.text(info.product);
     out.text(info.build);
     out.text(info.path.string());
     MemberWriter{out}.put(info.include_folders);
@@ -229,6 +230,7 @@ CompilerProperties read_properties(ByteReader& in) {
     CompilerInfo& info = properties.info;
     info.version_major = in.number<std::int32_t>();
     info.version_minor = in.number<std::int32_t>();
+    info.product = in.text();
     info.build = in.text();
     info.path = in.text();
     MemberReader{in}.take(info.include_folders);
@@ -291,7 +293,7 @@ bool Request::is_last() const {
     if (needs_new_process) return true;
     switch (task) {
         case Task::compile:
-            return leaves_traces(compilation.options);
+            return leaves_traces(compilation);
         case Task::link:
             return leaves_traces(link.options);
         case Task::call:

@@ -26,7 +26,7 @@
 namespace LODE_NAMESPACE::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 13;
+inline constexpr std::uint32_t protocol_version = 14;
 
 /// What a host wants of a worker.
 enum class Task : std::uint8_t {

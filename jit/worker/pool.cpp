@@ -56,6 +56,10 @@ Result<Answer> Pool::compile(const Request& request, const CompileControl& contr
         // Some inputs that are broken damage nvJitLink's memory.
         if (answer && request.task == Task::link_call && answer->call.result != 0)
             lease.make_last();
+        // What LLVM refuses may leave it in any state.
+        if (answer && !answer->image &&
+            request.compilation.source.language() == Source::Language::llvm_ir)
+            lease.make_last();
         const Failure failure = answer ? Failure::none : process.failure();
         if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
             return answer;

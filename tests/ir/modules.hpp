@@ -7,6 +7,7 @@
 #include <lode/jit/linker.hpp>
 #include <lode/jit/source.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,11 @@ inline std::string module_path(const std::string& name, Dialect dialect = Dialec
 }
 inline Source module_in_memory(const std::string& name, Dialect dialect = Dialect::typed) {
     return Source::nvvm_ir(text_of(module_path(name, dialect)), name + ".ll");
+}
+
+/// The same as LLVM IR.
+inline Source llvm_module(const std::string& name, Dialect dialect) {
+    return Source::llvm_ir(text_of(module_path(name, dialect)), name + ".ll");
 }
 
 inline Arch sm(int number) {
@@ -46,6 +52,20 @@ inline bool has_nvvm() {
     const auto linker = Linker().info();
     if (!linker) MESSAGE("not tested here: ", linker.error().message);
     return nvvm && linker;
+}
+
+/// The version of the libLLVM in use, or nothing without it or nvJitLink; says so then.
+inline std::optional<CompilerInfo> llvm_here() {
+    const auto llvm = Compiler().info(Source::Language::llvm_ir);
+    if (!llvm) MESSAGE("not tested here: ", llvm.error().message);
+    const auto linker = Linker().info();
+    if (!linker) MESSAGE("not tested here: ", linker.error().message);
+    if (!llvm || !linker) return std::nullopt;
+    return *llvm;
+}
+/// What a version of LLVM reads.
+inline Dialect dialect_of(const CompilerInfo& llvm) {
+    return llvm.version_major < 15 ? Dialect::typed : Dialect::opaque;
 }
 
 }  // namespace lode::test

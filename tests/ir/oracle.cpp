@@ -3,10 +3,13 @@
 // Each step is a process with a CachedCompiler on one folder, which answers a sequence of random
 // requests for IR. Each answer must be what libNVVM and nvJitLink give, called by hand, in a
 // program that compiles nothing else. Prints the first difference and exits with 1.
-//   lode_ir_oracle --request SEED NVVM LINKER     prints what they give for one request
+// With libLLVM and its programs, half of the requests are for LLVM IR, and opt and llc judge.
+//   lode_ir_oracle --request SEED NVVM LINKER LLVM     prints what they give for one request, with
+//                                                      LLVM's version, or 0
 #include "tests/cache_oracle/dice.hpp"
 #include "tests/cache_oracle/in_process.hpp"
 #include "tests/ir/direct.hpp"
+#include "tests/ir/llvm_programs.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <lode/base/digest.hpp>
@@ -32,6 +35,7 @@ constexpr const char* modules[] = {"scale", "sine", "reverse", "lines"};
 constexpr const char* targets[] = {"sm_75", "sm_80",      "sm_86",  "sm_90",       "sm_90a",
                                    "sm_90", "compute_90", "sm_100", "compute_120", "sm_999"};
 constexpr const char* flags[] = {"-opt=0", "-opt=3", "-jump-table-density=50"};
+constexpr const char* llvm_flags[] = {"-O0", "-O1", "-O2", "-O3", "-mattr=+ptx75"};
 
 struct RandomRequest {
     std::uint64_t seed = 0;
@@ -40,14 +44,21 @@ struct RandomRequest {
     Arch arch;
     CompileOptions options;
     bool calls_libdevice = false;
+    bool is_llvm = false;
+
+    [[nodiscard]] Source source() const {
+        return is_llvm ? Source::llvm_ir(code, name) : Source::nvvm_ir(code, name);
+    }
 };
 
-RandomRequest random_request(std::uint64_t seed) {
+/// `llvm` is the first number of LLVM's version, or 0.
+RandomRequest random_request(std::uint64_t seed, int llvm) {
     Dice dice(seed);
     RandomRequest request;
     request.seed = seed;
     const std::string module = dice.pick(modules);
-    const bool is_opaque = dice.percent(25);
+    request.is_llvm = llvm > 0 && dice.percent(50);
+    const bool is_opaque = request.is_llvm ? dice.percent(90) == (llvm >= 15) : dice.percent(25);
     request.name = dice.percent(80) ? module + ".ll" : "other/" + module + ".ll";
     request.code = test::text_of(
         fmt::format(LODE_SOURCE_DIR "/tests/ir/{}.{}.ll", module, is_opaque ? "opaque" : "typed"));
@@ -60,7 +71,8 @@ RandomRequest random_request(std::uint64_t seed) {
     if (dice.percent(30)) replace("fmul", dice.percent(70) ? "fadd" : "wrong");
     if (dice.percent(30)) replace("sub i32 63", "sub i32 31");
     if (dice.percent(20)) replace("line: 12", "line: 77");
-    request.arch = *Arch::parse(is_opaque && dice.percent(80) ? "sm_120" : dice.pick(targets));
+    const bool needs_new = is_opaque && !request.is_llvm && dice.percent(80);
+    request.arch = *Arch::parse(needs_new ? "sm_120" : dice.pick(targets));
     CompileOptions& options = request.options;
     for (std::size_t changes = dice.below(4); changes > 0; --changes) {
         switch (dice.below(9)) {
@@ -89,7 +101,7 @@ RandomRequest random_request(std::uint64_t seed) {
                 options.max_registers = 16;
                 break;
             default:
-                options.extra_flags = {dice.pick(flags)};
+                options.extra_flags = {request.is_llvm ? dice.pick(llvm_flags) : dice.pick(flags)};
                 break;
         }
     }
@@ -104,6 +116,66 @@ std::string digest_of(std::string_view ptx, std::string_view cubin, std::string_
 }
 
 constexpr const char* refused = "refused";
+
+/// The answer with this PTX.
+std::string assembled(const RandomRequest& request, const std::string& ptx,
+                      const char* linker_path) {
+    const CompileOptions& options = request.options;
+    if (ptx.empty()) return refused;
+    if (!request.arch.is_real()) return digest_of(ptx, {}, {});
+    std::vector<std::string> link = {"-arch=" + request.arch.to_string(), "-verbose"};
+    if (options.max_registers > 0) link.emplace_back("-maxrregcount=16");
+    if (options.debug)
+        link.emplace_back("-g");
+    else if (options.line_info)
+        link.emplace_back("-lineinfo");
+    const std::string cubin =
+        test::nvjitlink_assemble(test::DirectLibrary(linker_path), ptx, request.name, link);
+    return cubin.empty() ? refused : digest_of(ptx, cubin, {});
+}
+
+std::string libdevice_beside(const char* nvvm_path) {
+    const std::filesystem::path folder = std::filesystem::path(nvvm_path).parent_path();
+    for (const char* place : {"../libdevice", "../nvvm/libdevice"}) {
+        if (std::filesystem::exists(folder / place / "libdevice.10.bc"))
+            return (folder / place / "libdevice.10.bc").string();
+    }
+    return {};
+}
+
+/// By opt, llc and nvJitLink.
+std::string judged_by_llvm(const RandomRequest& request, const char* nvvm_path,
+                           const char* linker_path, const char* version) {
+    const CompileOptions& options = request.options;
+    const Math& math = options.math;
+    if (options.lto || math.preset == Math::Preset::host_comparable) return refused;
+    if (options.max_registers > 0 && !request.arch.is_real()) return refused;
+    const auto scratch = ScratchFolder::create("lode-ir-judge");
+    const test::LlvmPrograms programs(version, scratch->path());
+    const std::string processor = request.arch.as_real().to_string();
+    if (!programs.know(processor)) return refused;
+    const bool is_fast = math.preset == Math::Preset::fast;
+    char level = '3';
+    std::vector<std::string> flags = {"-mcpu=" + processor};
+    for (const auto& flag : options.extra_flags) {
+        if (flag.starts_with("-O"))
+            level = flag.back();
+        else
+            flags.push_back(flag);
+    }
+    std::string code = request.code;
+    if (math.ftz.value_or(is_fast)) {
+        flags.emplace_back("-denormal-fp-math-f32=preserve-sign");
+        code += "\n!llvm.module.flags = !{!900}\n!900 = !{i32 4, !\"nvvm-reflect-ftz\", i32 1}\n";
+    }
+    if (!math.prec_div.value_or(!is_fast)) flags.emplace_back("-nvptx-prec-divf32=0");
+    if (is_fast) flags.emplace_back("-nvptx-prec-sqrtf32=0");
+    const std::string ptx =
+        programs.compile(code, request.calls_libdevice ? libdevice_beside(nvvm_path) : "",
+                         options.debug ? '0' : level, flags,
+                         options.debug || options.line_info ? "" : "-strip-debug");
+    return assembled(request, ptx, linker_path);
+}
 
 /// By the documentation of libNVVM and nvJitLink, without lode.
 std::string judged(const RandomRequest& request, const char* nvvm_path, const char* linker_path) {
@@ -123,26 +195,12 @@ std::string judged(const RandomRequest& request, const char* nvvm_path, const ch
     for (const auto& flag : options.extra_flags)
         if (!options.debug || !flag.starts_with("-opt")) compile.push_back(flag);
     if (options.lto) compile.emplace_back("-gen-lto");
-    const std::filesystem::path folder = std::filesystem::path(nvvm_path).parent_path();
     std::string libdevice;
-    if (request.calls_libdevice) {
-        for (const char* place : {"../libdevice", "../nvvm/libdevice"})
-            if (libdevice.empty()) libdevice = test::text_of(folder / place / "libdevice.10.bc");
-    }
+    if (request.calls_libdevice) libdevice = test::text_of(libdevice_beside(nvvm_path));
     const std::string made = test::nvvm_compile(test::DirectLibrary(nvvm_path), request.code,
                                                 request.name, libdevice, compile);
-    if (made.empty()) return refused;
-    if (options.lto) return digest_of({}, {}, made);
-    if (!request.arch.is_real()) return digest_of(made, {}, {});
-    std::vector<std::string> link = {"-arch=" + request.arch.to_string(), "-verbose"};
-    if (options.max_registers > 0) link.emplace_back("-maxrregcount=16");
-    if (options.debug)
-        link.emplace_back("-g");
-    else if (options.line_info)
-        link.emplace_back("-lineinfo");
-    const std::string cubin =
-        test::nvjitlink_assemble(test::DirectLibrary(linker_path), made, request.name, link);
-    return cubin.empty() ? refused : digest_of(made, cubin, {});
+    if (options.lto && !made.empty()) return digest_of({}, {}, made);
+    return assembled(request, made, linker_path);
 }
 
 std::string_view text_of(const std::vector<std::byte>& bytes) {
@@ -159,8 +217,7 @@ std::vector<std::string> answers(const std::vector<RandomRequest>& sequence,
         options.workers.max_processes = 1;
         const CachedCompiler compiler({}, options);
         for (const auto& request : sequence) {
-            const auto answer = compiler.compile(Source::nvvm_ir(request.code, request.name),
-                                                 request.arch, request.options);
+            const auto answer = compiler.compile(request.source(), request.arch, request.options);
             if (!answer) {
                 give(answer.error().code == Errc::timed_out ? answer.error().message : refused);
                 continue;
@@ -182,8 +239,11 @@ int run(const Plan& plan) {
     const auto libraries = in_process([](const auto& give) {
         if (const auto info = Compiler().info(Source::Language::nvvm_ir)) give(info->path.string());
         if (const auto info = Linker().info()) give(info->path.string());
+        const auto llvm = Compiler().info(Source::Language::llvm_ir);
+        const bool is_judged = llvm && test::LlvmPrograms(llvm->build, {}).are_there();
+        give(is_judged ? std::to_string(llvm->version_major) : "0");
     });
-    if (libraries.size() != 2) {
+    if (libraries.size() != 3) {
         std::puts("skipped: no usable libNVVM and nvJitLink");
         return 77;
     }
@@ -201,15 +261,17 @@ int run(const Plan& plan) {
         std::vector<RandomRequest> sequence;
         for (std::size_t i = 0; i < length; ++i) {
             const auto kind = 1'000'000 + dice.below(2 * plan.steps + 8);
-            sequence.push_back(random_request(seed_of_step(plan.seed, kind)));
+            sequence.push_back(
+                random_request(seed_of_step(plan.seed, kind), std::stoi(libraries[2])));
         }
         auto lines = answers(sequence, scratch->path() / "cache", dice.pick(policies));
         lines.resize(sequence.size(), "nothing");
         for (std::size_t i = 0; i < sequence.size(); ++i) {
             auto& right = known[sequence[i].seed];
             if (right.empty()) {
-                right = line_of_command(fmt::format("'{}' --request {} '{}' '{}' 2>&1", program,
-                                                    sequence[i].seed, libraries[0], libraries[1]));
+                right = line_of_command(fmt::format("'{}' --request {} '{}' '{}' {} 2>&1", program,
+                                                    sequence[i].seed, libraries[0], libraries[1],
+                                                    libraries[2]));
             }
             std::string_view line = lines[i];
             const bool is_hit = line.starts_with("hit ");
@@ -234,9 +296,12 @@ int run(const Plan& plan) {
 
 int main(int count, char** values) {
     using namespace lode::oracle;
-    if (count == 5 && std::string_view(values[1]) == "--request") {
-        const auto request = random_request(std::strtoull(values[2], nullptr, 10));
-        fmt::print("{}\n", judged(request, values[3], values[4]));
+    if (count == 6 && std::string_view(values[1]) == "--request") {
+        const auto request =
+            random_request(std::strtoull(values[2], nullptr, 10), std::atoi(values[5]));
+        fmt::print("{}\n", request.is_llvm
+                               ? judged_by_llvm(request, values[3], values[4], values[5])
+                               : judged(request, values[3], values[4]));
         return 0;
     }
     Plan plan;

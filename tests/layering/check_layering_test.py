@@ -139,9 +139,9 @@ class Layering(unittest.TestCase):
                 ("jit/remote/x.hpp", "jit/cache/storage.hpp", "may include jit/request and jit/store"),
                 ("jit/request/x.hpp", "jit/nvrtc/table.hpp", "may include jit/files"),
                 ("runtime/state/x.hpp", "runtime/memory/pool.hpp", "may include runtime/driver"),
-                ("jit/x.cpp", "jit/cache/backend.hpp", "jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
-                ("jit/x.hpp", "jit/remote/remote_tier.hpp", "jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
-                ("jit/x.cpp", "jit/store/key.hpp", "jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
+                ("jit/x.cpp", "jit/cache/backend.hpp", "jit/llvm and jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
+                ("jit/x.hpp", "jit/remote/remote_tier.hpp", "jit/llvm and jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
+                ("jit/x.cpp", "jit/store/key.hpp", "jit/llvm and jit/nvrtc and jit/nvvm and jit/pch and jit/request and jit/worker"),
                 ("jit/store/x.cpp", "jit/remote/breaker.hpp", "may include jit/files")):
             with self.subTest(file=file, header=header):
                 self.assert_found(file, f'#include "{header}"\n', f"{file}:1", rule)

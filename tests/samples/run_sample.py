@@ -6,7 +6,7 @@
 The comment's indented lines are the command to build and run it, and what it prints; "…" stands for
 anything.
 
---skip      where there is no device, or only one of two, ends with 77
+--skip      where there is no device, or only one of two, ends with 77; so does any without LLVM
 --fallback  no GPU is visible and nothing names a driver: the sample must run on the software device
             and say so in one line of stderr
 """
@@ -63,6 +63,8 @@ def main(arguments):
     ended, complaint = run(folder, program, mode == "--fallback")
     print(ended.stdout + ended.stderr, end="")
     if mode == "--skip" and ended.returncode != 0 and NO_DEVICE.search(ended.stderr):
+        return 77
+    if ended.returncode != 0 and "No usable LLVM library" in ended.stderr:
         return 77
     if complaint:
         print(f"{' '.join(program)}: {complaint}")

@@ -63,6 +63,30 @@ TEST_CASE("lode compile: standard input is IR if it begins as IR, and PTX if it 
 }
 
 TEST_CASE(
+    "lode compile --llvm-ir: a file, and standard input, are recorded and warmed as LLVM IR") {
+    const auto llvm = llvm_here();
+    if (!llvm) return;
+    const auto folder = make_scratch();
+    const std::string module = module_path("scale", dialect_of(*llvm));
+    const std::string record = folder.path() / "record";
+    const auto compile = [&](const std::string& input) {
+        const auto outcome = ::lode::test::lode(
+            {"compile", input, "--llvm-ir", "--arch", "sm_80", "--out-dir", folder.path().string()},
+            {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"}, {"LODE_RECORD", record}},
+            {.in = input == "-" ? module : ""});
+        CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+        return outcome;
+    };
+    CHECK(compile(module).says(", LLVM "));
+    CHECK(compile("-").says("stdin.ll, LLVM "));
+    const auto warmed = ::lode::test::lode(
+        {"warm", record}, {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"},
+                           {"LODE_CACHE_DIR", (folder.path() / "warmed").string()}});
+    CHECK_MESSAGE(warmed.exit_code == 0, warmed.err);
+    CHECK(warmed.says("2 "));
+}
+
+TEST_CASE(
     "lode info and doctor: the compilers of IR and PTX are shown, and missed where they are "
     "chosen") {
     if (!has_nvvm()) return;
@@ -70,6 +94,7 @@ TEST_CASE(
     CHECK(json["nvvm_ir"]["product"] == "libNVVM");
     CHECK(json["nvvm_ir"]["architectures"].size() > 3);
     CHECK(json["ptx"]["product"] == "nvJitLink");
+    if (llvm_here()) CHECK(json["llvm_ir"]["product"] == "LLVM");
     const Environment nowhere = {{"LODE_NVVM", "/nonexistent/libnvvm.so.4"},
                                  {"LODE_DRIVER", "emulator"}};
     CHECK(::lode::test::lode({"info"}, nowhere).says("not found; --all lists the places searched"));

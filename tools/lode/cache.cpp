@@ -7,6 +7,7 @@
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/command_line.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 
@@ -221,7 +222,8 @@ Result<Answer> clear(const CacheCommand& command) {
 
 Status check_why(CacheCommand& command) {
     LODE_TRY_ASSIGN(command.options, to_compile_options(command.flags));
-    LODE_TRY_ASSIGN(command.target, read_arch(command.arch, Source::language_of(command.source)));
+    LODE_TRY_ASSIGN(command.target,
+                    read_arch(command.arch, language_of(command.source, command.flags.llvm_ir)));
     return {};
 }
 
@@ -230,11 +232,12 @@ Result<Answer> why(const CacheCommand& command) {
     options.mode = CacheMode::read_only;
     LODE_TRY_ASSIGN(const auto arch, command.target());
     const CachedCompiler compiler({}, options);
-    Source source = Source::file(command.source);
+    const auto language = language_of(command.source, command.flags.llvm_ir);
+    Source source = Source::file(command.source, language);
     if (command.embedded) {
         LODE_TRY_ASSIGN(std::string code, source.read());
-        source = Source::named(std::move(code),
-                               std::filesystem::path(command.source).filename().string());
+        auto name = std::filesystem::path(command.source).filename().string();
+        source = Source::of(language, std::move(code), std::move(name));
     }
     LODE_TRY_ASSIGN(const auto explanation,
                     compiler.explain(source, arch, command.options, command.name_expressions));

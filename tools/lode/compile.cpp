@@ -1,4 +1,4 @@
-// `lode compile`: compiles CUDA C++, NVVM IR and PTX to cubin and PTX files, offline.
+// `lode compile`: compiles CUDA C++, NVVM IR, LLVM IR and PTX to cubin and PTX files, offline.
 #include "base/message_text.hpp"
 #include "base/ptx_scan.hpp"
 #include "base/try.hpp"
@@ -42,6 +42,7 @@ struct CompileCommand {
 /// The work's inputs, read and checked.
 struct CompileJob {
     std::vector<std::string> files;
+    bool is_llvm_ir;
     ArchList archs;
     std::optional<Result<Target>> target;  ///< Instead of archs.
     bool explain;
@@ -77,8 +78,10 @@ Status check_files(const CompileCommand& command) {
     std::map<std::string, std::string> written;
     const auto& first = command.files.front();
     for (const auto& file : command.files) {
-        if (Source::language_of(file) != Source::language_of(first) && file != standard_input &&
-            first != standard_input)
+        const auto language = [&](const auto& name) {
+            return language_of(name, command.flags.llvm_ir);
+        };
+        if (language(file) != language(first) && file != standard_input && first != standard_input)
             return fail_for_languages(first, file);
         const auto [other, is_new] = written.try_emplace(stem_of(file), file);
         if (is_new) continue;
@@ -142,7 +145,7 @@ Result<CompileJob> read_job(const CompileCommand& command) {
                                 : options.optix_ir ? "optix-ir"
                                                    : "tile only"));
     }
-    const auto language = Source::language_of(command.files.front());
+    const auto language = language_of(command.files.front(), command.flags.llvm_ir);
     LODE_TRY_ASSIGN(auto archs, read_arch_list(command.arch_names, language));
     const auto is_virtual = [](const Arch& arch) { return !arch.is_real(); };
     if (language == Source::Language::ptx && std::ranges::any_of(archs.archs, is_virtual))
@@ -157,6 +160,7 @@ Result<CompileJob> read_job(const CompileCommand& command) {
                     "target that lode chooses. Leave out --arch.");
     }
     CompileJob job{command.files,
+                   command.flags.llvm_ir,
                    std::move(archs),
                    std::move(target),
                    command.explain,
@@ -240,10 +244,10 @@ Json image_json(const std::string& file, const CachedImage& cached,
 }
 
 /// The files, all in one language; standard input shows its own only now.
-Result<std::vector<Source>> sources_of(std::span<const std::string> files) {
+Result<std::vector<Source>> sources_of(std::span<const std::string> files, bool is_llvm_ir) {
     std::vector<Source> sources;
     for (const auto& file : files) {
-        LODE_TRY_ASSIGN(sources.emplace_back(Source::text({})), source_of(file));
+        LODE_TRY_ASSIGN(sources.emplace_back(Source::text({})), source_of(file, is_llvm_ir));
         if (sources.back().language() != sources.front().language())
             return fail_for_languages(files.front(), file);
     }
@@ -308,7 +312,7 @@ Result<Answer> compile(const CompileJob& job) {
         LODE_TRY_ASSIGN(target, *job.target);
         archs.archs = {target->arch};
     }
-    LODE_TRY_ASSIGN(const auto sources, sources_of(job.files));
+    LODE_TRY_ASSIGN(const auto sources, sources_of(job.files, job.is_llvm_ir));
     LODE_TRY_ASSIGN(const auto targets, expand(archs, compiler, sources.front()));
     LODE_TRY_ASSIGN(const auto requests, requests_of(job, sources, targets));
     LODE_TRY_ASSIGN(const auto images, compile_all(requests, compiler, progress));
@@ -381,6 +385,8 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
         .add_flag("--optix-ir", flags.optix_ir,
                   "OptiX IR for optixModuleCreate(), instead of machine code and PTX")
         ->group(group);
+    command.add_flag("--llvm-ir", flags.llvm_ir, "A .ll or .bc file is LLVM IR, not NVVM IR")
+        ->group(group);
     add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N")
         ->transform(whole_number(0, most_registers));
     add("--tile", flags.tile,
@@ -392,13 +398,13 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
 
 Command declare_compile(CLI::App& app) {
     auto* command = app.add_subcommand(
-        "compile", "Compile CUDA C++, NVVM IR or PTX to cubins and PTX, without a device");
+        "compile", "Compile CUDA C++, NVVM IR, LLVM IR or PTX to cubins and PTX, without a device");
     const auto values = std::make_shared<CompileCommand>();
     const auto* files =
         command
             ->add_option(
                 "FILE", values->files,
-                "The source files: CUDA C++, NVVM IR in .ll and .bc, or PTX; - is standard input")
+                "The source files: CUDA C++, IR in .ll and .bc, or PTX; - is standard input")
             ->required()
             ->type_name("");
     command

@@ -43,7 +43,8 @@ void check_compiler(Findings& findings) {
 void check_other_compilers(Findings& findings) {
     using enum Source::Language;
     for (const auto& [variable, language] :
-         {std::pair("LODE_NVVM", nvvm_ir), std::pair("LODE_NVJITLINK", ptx)}) {
+         {std::pair("LODE_NVVM", nvvm_ir), std::pair("LODE_LLVM", llvm_ir),
+          std::pair("LODE_NVJITLINK", ptx)}) {
         if (!environment(variable)) continue;
         const auto info = Compiler().info(language);
         if (info) continue;

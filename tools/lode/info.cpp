@@ -345,7 +345,7 @@ Result<Answer> info(bool all) {
     using enum Source::Language;
     Json compiler = add(compiler_part(compilers, cuda, all));
     Json others = Json::object();
-    for (const auto language : {nvvm_ir, ptx})
+    for (const auto language : {nvvm_ir, llvm_ir, ptx})
         others[name_of(language)] = add(compiler_part(compilers, language, all));
     Json variables = add(environment_part(all));
     Json driver_variables_json = add(driver_environment_part(all));

@@ -86,7 +86,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                                             const std::vector<std::string>& arch_names,
                                             const CompileFlags& flags) {
     LODE_TRY_ASSIGN(auto options, to_compile_options(flags));
-    LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names, Source::language_of(file)));
+    LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names, language_of(file, flags.llvm_ir)));
     if (list.all) {
         return fail(Errc::invalid_argument,
                     "--arch is 'all' but must be a list such as sm_80,sm_90a here.");
@@ -98,7 +98,7 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                                 "registers yet.",
                                 arch.to_string(), arch.as_real().to_string()));
     }
-    return KernelsRequest{file, std::move(list.archs), std::move(options)};
+    return KernelsRequest{file, flags.llvm_ir, std::move(list.archs), std::move(options)};
 }
 
 Result<Answer> info_kernels(const KernelsRequest& request) {
@@ -106,11 +106,12 @@ Result<Answer> info_kernels(const KernelsRequest& request) {
     const CachedCompiler compiler({}, cache);
     auto archs = request.archs;
     if (archs.empty()) {
-        LODE_TRY_ASSIGN(const auto visible, read_target({}, Source::language_of(request.file)));
+        LODE_TRY_ASSIGN(const auto visible,
+                        read_target({}, language_of(request.file, request.is_llvm_ir)));
         LODE_TRY_ASSIGN(const auto target, choose_for(visible));
         archs.push_back(target.arch.as_real());
     }
-    LODE_TRY_ASSIGN(const Source source, source_of(request.file));
+    LODE_TRY_ASSIGN(const Source source, source_of(request.file, request.is_llvm_ir));
     Answer answer;
     Json images = Json::array();
     for (const Arch arch : archs) {

@@ -14,7 +14,8 @@ namespace lode::tool {
 
 /// The work's inputs, read and checked.
 struct KernelsRequest {
-    std::string file;         ///< "-": standard input.
+    std::string file;  ///< "-": standard input.
+    bool is_llvm_ir;
     std::vector<Arch> archs;  ///< Empty: the one of the first visible device.
     CompileOptions options;
 };

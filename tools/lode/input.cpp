@@ -67,12 +67,19 @@ Result<std::vector<std::byte>> read_input(const std::string& name) {
     return name == standard_input ? read_standard_input() : read_bytes(name);
 }
 
-Result<Source> source_of(const std::string& name) {
-    if (name != standard_input) return Source::file(name);
+Source::Language language_of(const std::string& name, bool is_llvm_ir) {
+    const auto told = Source::language_of(name);
+    const bool may_be = told == Source::Language::nvvm_ir || name == standard_input;
+    return is_llvm_ir && may_be ? Source::Language::llvm_ir : told;
+}
+
+Result<Source> source_of(const std::string& name, bool is_llvm_ir) {
+    if (name != standard_input) return Source::file(name, language_of(name, is_llvm_ir));
     LODE_TRY_ASSIGN(const auto bytes, read_standard_input());
     std::string code(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const std::string_view kind = kind_of(code);
-    return Source::named(std::move(code), fmt::format("stdin.{}", kind));
+    const auto name_here = fmt::format("stdin.{}", kind_of(code));
+    return Source::of(is_llvm_ir ? Source::Language::llvm_ir : Source::language_of(name_here),
+                      std::move(code), name_here);
 }
 
 }  // namespace lode::tool

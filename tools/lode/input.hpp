@@ -24,9 +24,13 @@ inline constexpr std::string_view standard_input = "-";
 /// standard input of more than 1 GiB.
 [[nodiscard]] Result<std::vector<std::byte>> read_input(const std::string& name);
 
-/// A file as Source::file() has it; standard input is read and named "stdin.ptx" if it begins as
-/// PTX, "stdin.ll" or "stdin.bc" if it begins as IR, else "stdin.cu". Errors: those of reading
-/// standard input.
-[[nodiscard]] Result<Source> source_of(const std::string& name);
+/// The language that a file's name tells, but with --llvm-ir LLVM IR in the place of NVVM IR, and
+/// for standard input.
+[[nodiscard]] Source::Language language_of(const std::string& name, bool is_llvm_ir);
+
+/// A file of language_of(); standard input is read and named "stdin.ptx" if it begins as PTX,
+/// "stdin.ll" or "stdin.bc" if it begins as IR, else "stdin.cu", which tells its language without
+/// --llvm-ir. Errors: those of reading standard input.
+[[nodiscard]] Result<Source> source_of(const std::string& name, bool is_llvm_ir);
 
 }  // namespace lode::tool

@@ -27,6 +27,7 @@ struct CompileFlags {
     bool relocatable = false;
     bool lto = false;
     bool optix_ir = false;
+    bool llvm_ir = false;  ///< Tells the file's language: language_of().
     int max_registers = 0;
     std::string tile;  ///< Empty: the library's default.
     std::vector<std::string> extra_flags;

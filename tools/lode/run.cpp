@@ -54,6 +54,7 @@ struct RunCommand {
 /// The work's inputs, read and checked.
 struct RunRequest {
     std::string file;
+    bool is_llvm_ir;
     std::string kernel;
     std::vector<Argument> arguments;
     LaunchShape shape;
@@ -131,6 +132,7 @@ Result<RunRequest> read_request(const RunCommand& command) {
     }
     if (command.checks) LODE_TRY(use_checks(*command.checks));
     return RunRequest{command.file,
+                      command.flags.llvm_ir,
                       command.kernel,
                       std::move(arguments),
                       shape,
@@ -379,7 +381,7 @@ Result<Answer> run(RunRequest request) {
     LODE_TRY_ASSIGN(const auto runtime,
                     open_runtime(NoDevice::take_software_device, progress.hook()));
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
-    LODE_TRY_ASSIGN(const Source source, source_of(request.file));
+    LODE_TRY_ASSIGN(const Source source, source_of(request.file, request.is_llvm_ir));
     LODE_TRY_ASSIGN(const auto cached, compile_for(runtime, device, source, request));
     const Image& image = *cached.image;
     LODE_TRY_ASSIGN(const auto library, device.load(image));

@@ -118,15 +118,14 @@ Result<Target> choose_for(const TargetRequest& request) {
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
     LODE_TRY_ASSIGN(const auto compiler, Compiler().info(request.language));
     const auto linker = Linker({.driver_version = request.driver_version}).info();
-    return choose_target(
-        {.device = *request.device,
-         .supported = compiler.supported,
-         .suffix = request.suffix,
-         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
-                   .driver_version = request.driver_version,
-                   .linker_version = linker ? linker->version : 0,
-                   .force_ptx = force_ptx,
-                   .compiler = compiler.product}});
+    return choose_target({.device = *request.device,
+                          .supported = compiler.supported,
+                          .suffix = request.suffix,
+                          .tools = {.compiler_version = compiler.cuda_version(),
+                                    .driver_version = request.driver_version,
+                                    .linker_version = linker ? linker->version : 0,
+                                    .force_ptx = force_ptx,
+                                    .compiler = compiler.product}});
 }
 
 Json to_json(const Target& target) {

@@ -284,15 +284,17 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
     }
     for (const auto& [first, second] :
          {std::pair("file", "text"), std::pair("file", "family"), std::pair("text", "family"),
-          std::pair("file", "name"), std::pair("family", "name"), std::pair("file", "language"),
-          std::pair("family", "language"), std::pair("text", "embedded"),
+          std::pair("file", "name"), std::pair("family", "name"), std::pair("family", "language"),
+          std::pair("embedded", "language"), std::pair("text", "embedded"),
           std::pair("family", "embedded"), std::pair("options", "flags"),
           std::pair("names", "kernels"), std::pair("family", "names"),
           std::pair("family", "kernels"), std::pair("file", "rows"), std::pair("text", "rows")}) {
         LODE_TRY(either(first, second));
     }
     request.folder = (folder / own_folder).lexically_normal();
-    if (node.has("file")) request.source = Source::file(file);
+    if (node.has("file")) {
+        request.source = node.has("language") ? Source::file(file, language) : Source::file(file);
+    }
     if (node.has("embedded")) {
         LODE_TRY_ASSIGN(Header source, embedded(request.folder / file));
         request.source = Source::text(std::move(source.text), std::move(source.name));

@@ -11,9 +11,21 @@
 #include <lode/jit/source.hpp>
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace LODE_NAMESPACE::worker {
+
+/// LLVM prints what its answers say too.
+inline void silence_errors() {
+    if (const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC); nowhere >= 0) {
+        ::dup2(nowhere, STDERR_FILENO);
+        ::close(nowhere);
+    }
+}
 
 /// One compiler, which is opened again when it is searched for elsewhere.
 template <class Tools>
@@ -22,6 +34,7 @@ public:
     [[nodiscard]] Result<std::shared_ptr<const Tools>> open(const NvrtcSearchEnvironment& search) {
         if (tools_ && search_ == search) return tools_;
         tools_ = nullptr;
+        if constexpr (std::is_same_v<Tools, LlvmTools>) silence_errors();
         LODE_TRY_ASSIGN(tools_, Tools::open(search));
         search_ = search;
         return tools_;
@@ -37,7 +50,8 @@ private:
 /// The compiler of each language.
 struct Compilers {
     OpenedCompiler<NvrtcLibrary> nvrtc;
-    OpenedCompiler<IrTools> ir;
+    OpenedCompiler<NvvmTools> nvvm;
+    OpenedCompiler<LlvmTools> llvm;
     OpenedCompiler<PtxTools> ptx;
 
     /// Calls `use` with a language's compiler.
@@ -46,7 +60,9 @@ struct Compilers {
             case Source::Language::ptx:
                 return use(ptx);
             case Source::Language::nvvm_ir:
-                return use(ir);
+                return use(nvvm);
+            case Source::Language::llvm_ir:
+                return use(llvm);
             case Source::Language::cuda:
                 break;
         }

@@ -80,7 +80,8 @@ private:
             links_ = nullptr;
             // Their searches depend on it, but a jail's compiler is opened for good.
             if (!jail_) {
-                compilers_.ir.forget();
+                compilers_.nvvm.forget();
+                compilers_.llvm.forget();
                 compilers_.ptx.forget();
             }
         }

@@ -26,7 +26,7 @@ enum class Errc : std::uint8_t {
     no_device,           ///< The driver works but reports no usable device.
     device_unavailable,  ///< The device exists but refuses contexts (compute mode, in use).
     device_lost,         ///< A sticky error ended the device's context; restart the process.
-    compiler_missing,    ///< No NVRTC, or no libNVVM, could be opened.
+    compiler_missing,    ///< No NVRTC, or for IR no libNVVM or libLLVM, could be opened.
     compiler_too_old,    ///< NVRTC lacks a feature that the options need.
     compile_failed,      ///< The source doesn't compile; the log is in Error::log.
     link_failed,         ///< Device linking or driver JIT failed; the log is in Error::log.

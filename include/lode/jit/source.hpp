@@ -14,15 +14,17 @@ LODE_API_BEGIN
 
 namespace LODE_NAMESPACE {
 
-/// Kernel source: CUDA C++ or NVVM IR to compile, or PTX to load or to assemble. A plain value. A
-/// file is read when the code is needed, so a missing file is reported by the call that needs it.
+/// Kernel source: CUDA C++, NVVM IR or LLVM IR to compile, or PTX to load or to assemble. A plain
+/// value. A file is read when the code is needed, so a missing file is reported by the call that
+/// needs it.
 class Source {
 public:
     /// The language of the code.
     enum class Language : std::uint8_t {
-        cuda,    ///< CUDA C++, to be compiled by NVRTC.
-        ptx,     ///< PTX, to be loaded unchanged or assembled by nvJitLink.
-        nvvm_ir  ///< NVVM IR, to be compiled by libNVVM.
+        cuda,     ///< CUDA C++, to be compiled by NVRTC.
+        ptx,      ///< PTX, to be loaded unchanged or assembled by nvJitLink.
+        nvvm_ir,  ///< NVVM IR, to be compiled by libNVVM.
+        llvm_ir   ///< LLVM IR, to be compiled by LLVM.
     };
 
     /// The language of a file of this name: PTX if it ends in ".ptx", NVVM IR if it ends in ".ll"
@@ -32,6 +34,8 @@ public:
     /// A file, of the language that its name tells. Quoted includes are searched in its folder
     /// first.
     static Source file(const std::filesystem::path& path);
+    /// A file of this language, whatever its name is.
+    static Source file(const std::filesystem::path& path, Language language);
 
     /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert (but see
     /// CompileOptions::source_files); a file of that name needn't exist.
@@ -44,6 +48,10 @@ public:
     /// LLVM 7, with typed pointers, for targets before sm_100, and newer IR, with opaque pointers,
     /// for the others.
     static Source nvvm_ir(std::string code, std::string name = "source.ll");
+
+    /// LLVM IR for nvptx64 in memory, as text or bitcode that the libLLVM in use reads; `name`
+    /// appears in messages.
+    static Source llvm_ir(std::string code, std::string name = "source.ll");
 
     /// Code in memory, of a language.
     static Source of(Language language, std::string code, std::string name);
@@ -91,7 +99,7 @@ private:
     std::string code_;
 };
 
-/// "CUDA C++", "PTX" or "NVVM IR".
+/// "CUDA C++", "PTX", "NVVM IR" or "LLVM IR".
 [[nodiscard]] std::string_view to_string(Source::Language language) noexcept;
 
 }  // namespace LODE_NAMESPACE

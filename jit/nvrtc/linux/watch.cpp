@@ -108,7 +108,7 @@ Status watch_file_functions(const void* symbol, TimeQuestions time) {
         if (has) return {};
         return fail_to_watch(fmt::format("it doesn't import {}", fmt::join(names, " or ")));
     };
-    LODE_TRY(require_one_of({"fopen", "fopen64"}));
+    LODE_TRY(require_one_of({"fopen", "fopen64", "open"}));
     LODE_TRY(require_one_of({"stat", "stat64", "__xstat", "__xstat64"}));
     LODE_TRY(require_one_of({"getenv", "secure_getenv"}));
     return time == TimeQuestions::asked ? require_one_of({"ctime"}) : Status();

@@ -112,6 +112,7 @@ TEST_CASE("environment: every variable has a closed set of values or is known to
                                                    "LODE_DRIVER",
                                                    "LODE_EMULATOR",
                                                    "LODE_FORCE_VARIANT",
+                                                   "LODE_LLVM",
                                                    "LODE_NVFATBIN",
                                                    "LODE_NVJITLINK",
                                                    "LODE_NVRTC",
