@@ -124,6 +124,18 @@ struct NarrowFlags {
     u16 unused : 6 = 0;
 };
 
+/// One number of spdecompress, and the places of a register that it may take.
+struct SpreadFlags {
+    u16 from : 2 = 0;   ///< Which of the numbers in the register.
+    u16 field : 4 = 0;  ///< Which of the register's fields has its place.
+    bool has_wide_fields : 1 = false;
+    bool is_wide : 1 = false;   ///< 16 bits, not 8.
+    u16 first : 4 = 0;          ///< The place that is first in the register's part.
+    u16 at : 2 = 0;             ///< Which of the register's numbers that is.
+    bool has_four : 1 = false;  ///< The part has 4 places, not 2.
+    u16 unused : 1 = 0;
+};
+
 /// What testp asks.
 enum class RealProperty : u16 { finite, infinite, number, not_a_number, normal, subnormal };
 

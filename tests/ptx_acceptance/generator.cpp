@@ -75,6 +75,25 @@ public:
         }
     }
 
+    /// Rows newer than PTX 9.0 for every newer target, and for the version before theirs: the
+    /// random programs of a family have too few targets to tell sm_107f from sm_107a.
+    void run_targets(std::unordered_set<std::uint64_t>& seen, std::vector<Program>& into) {
+        const auto add = [&](const Tables::Row& row, std::string_view target, int version) {
+            Program program;
+            read(row, program);
+            program.kind = Kind::target;
+            if (!target.empty()) program.target = target;
+            program.version = version;
+            if (seen.insert(digest(program.text())).second) into.push_back(std::move(program));
+        };
+        for (const Tables::Row* row : rows_) {
+            if (row->version <= 90) continue;
+            add(*row, {}, row->version - 1);
+            for (const Architecture& target : architectures)
+                if (target.version >= 78) add(*row, target.name, newest);
+        }
+    }
+
 private:
     /// Returns whether the row is of directives.
     bool read(const Tables::Row& row, Program& program) {
@@ -411,6 +430,7 @@ std::vector<Program> Tables::programs(std::uint64_t seed) const {
         Maker maker(rows, modifiers, seed);
         maker.run(60 + 20 * rows.size(), seen, all);
         maker.run_addresses(10 + 4 * rows.size(), seen, all);
+        maker.run_targets(seen, all);
     }
     return all;
 }

@@ -147,14 +147,14 @@ void arithmetic(Builder& b) {
 }
 
 constexpr OpcodeDecoder arithmetic_decoders[] = {
-    {"add", arithmetic},       {"sub", arithmetic},        {"mul", arithmetic},
-    {"fma", arithmetic},       {"mad", arithmetic},        {"div", arithmetic},
-    {"min", arithmetic},       {"max", arithmetic},        {"abs", arithmetic},
-    {"neg", arithmetic},       {"sqrt", arithmetic},       {"rcp", arithmetic},
-    {"rsqrt", arithmetic},     {"ex2", arithmetic},        {"lg2", arithmetic},
-    {"sin", arithmetic},       {"cos", arithmetic},        {"tanh", arithmetic},
-    {"copysign", arithmetic},  {"addc", carry_arithmetic}, {"subc", carry_arithmetic},
-    {"madc", carry_arithmetic}};
+    {"add", arithmetic},        {"sub", arithmetic},           {"mul", arithmetic},
+    {"fma", arithmetic},        {"mad", arithmetic},           {"div", arithmetic},
+    {"min", arithmetic},        {"max", arithmetic},           {"abs", arithmetic},
+    {"neg", arithmetic},        {"sqrt", arithmetic},          {"rcp", arithmetic},
+    {"rsqrt", arithmetic},      {"ex2", arithmetic},           {"lg2", arithmetic},
+    {"sin", arithmetic},        {"cos", arithmetic},           {"tanh", arithmetic},
+    {"copysign", arithmetic},   {"addc", carry_arithmetic},    {"subc", carry_arithmetic},
+    {"madc", carry_arithmetic}, {"spdecompress", spdecompress}};
 
 }  // namespace
 

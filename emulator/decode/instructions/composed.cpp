@@ -1,7 +1,10 @@
-// Instructions that take several ops: mixed precision, pairs of floats, min and max of three
-// operands, logic with a predicate.
+// Instructions that take several ops: mixed precision, pairs of floats, sparse vectors, min and max
+// of three operands, logic with a predicate.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
+
+#include <algorithm>
+#include <vector>
 
 namespace lode::emulator::decode {
 
@@ -74,6 +77,66 @@ void packed_mixed_arithmetic(Builder& b, const std::string& name, exec::RealFlag
         b.emit_row(key, {slots[0], slots[1], slots[2], slots[3], slots[4]}, flags);
     b.emit_row(is_wide ? "pack.d.w" : "pack.w.h", {to.slot, halves[0][0], halves[1][0]});
     b.write_back(to);
+}
+
+// spdecompress {whole}, {places}, {numbers}: of each group of places, some have numbers, the others
+// zeros.
+void spdecompress(Builder& b) {
+    Opcode& opcode = b.opcode();
+    struct Factor {
+        Word word;
+        u32 numbers, places;
+    };
+    static constexpr Factor factors[] = {
+        {"sp::1:2", 1, 2},   {"sp::1:4", 1, 4},   {"sp::2:4", 2, 4},
+        {"sp::1:8", 1, 8},   {"sp::2:8", 2, 8},   {"sp::4:8", 4, 8},
+        {"sp::1:16", 1, 16}, {"sp::2:16", 2, 16}, {"sp::4:16", 4, 16}};
+    const bool is_wide = opcode.take("b16");
+    const bool has_wide_fields = opcode.take("b4");
+    const Factor* const factor = opcode.take_row(factors);
+    if (factor == nullptr) return b.refuse();
+    opcode.take_all();
+    const auto slots_of = [&](const ptx::Operand& list) {
+        std::vector<Slot> slots;
+        for (const ptx::Operand& one : b.list(list))
+            slots.push_back(b.source(one, 'w'));
+        return slots;
+    };
+    const auto places = slots_of(b.operand(1));
+    const auto numbers = slots_of(b.operand(2));
+    const auto results = b.list(b.operand(0));
+    const u32 in_register = is_wide ? 2 : 4;
+    const u32 fields = has_wide_fields ? 8 : 16;
+    const u32 in_part = std::min(factor->places, in_register);
+    std::vector<Slot> whole;
+    for (u32 k = 0; k < results.size() && !b.refused(); ++k) {
+        whole.push_back(b.constant(0, 4));
+        for (u32 at = 0; at < in_register; at += in_part) {
+            const u32 position = k * in_register + at;
+            const u32 group = position / factor->places;
+            for (u32 n = 0; n < factor->numbers; ++n) {
+                const u32 number = group * factor->numbers + n;
+                exec::SpreadFlags flags{.has_wide_fields = has_wide_fields,
+                                        .is_wide = is_wide,
+                                        .has_four = in_part == 4};
+                flags.from = number % in_register & 3;
+                flags.field = number % fields & 15;
+                flags.first = position % factor->places & 15;
+                flags.at = at & 3;
+                const Slot next = b.temporary('w');
+                b.emit_row("spread",
+                           {next, whole[k], numbers[number / in_register], places[number / fields]},
+                           flags);
+                whole[k] = next;
+            }
+        }
+    }
+    for (u32 k = 0; k < results.size() && !b.refused(); ++k) {
+        const Destination to = b.destination(results[k], 'w');
+        if (b.refused()) return;
+        b.emit_row("mov.b32", {to.slot, whole[k]});
+        b.write_back(to);
+    }
 }
 
 void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags) {

@@ -56,6 +56,7 @@ void decode_by_table(Builder& b, std::string_view key, Flags flags = {});
 void mixed_arithmetic(Builder& b, const std::string& name, Word half, exec::RealFlags flags);
 /// Packed arithmetic with different types.
 void packed_mixed_arithmetic(Builder& b, const std::string& name, exec::RealFlags flags);
+void spdecompress(Builder& b);
 /// add, sub, mul and fma of .f32x2; `key` is the row for one float.
 void paired_arithmetic(Builder& b, std::string_view key, exec::RealFlags flags);
 /// min and max of three floats.

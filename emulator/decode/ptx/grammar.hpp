@@ -76,6 +76,7 @@ struct Limit {
     std::uint64_t multiple = 1;
     bool is_power = false;     ///< A power of two.
     bool is_unit = false;      ///< 1 or -1.
+    bool is_full = false;      ///< All bits of 32: 0xffffffff or -1.
     bool is_fraction = false;  ///< A real number over 0 and at most 1.
 };
 

@@ -74,7 +74,6 @@ constexpr Limit limits[] = {
     {"barrier", 0, 15},
     {"threads", 0, std::numeric_limits<std::int64_t>::max(), 32},
     {"event", 0, 15},
-    {"all", 0xffff'ffff, 0xffff'ffff},
     {"mask", 0, 0xffff},
     {"registers", 24, 256, 8},
     {"line", 128, 128},
@@ -96,6 +95,7 @@ constexpr Limit limits[] = {
     {.name = "columns", .least = 32, .most = 512, .is_power = true},
     {.name = "alignment", .most = 1u << 23, .is_power = true},
     {.name = "unit", .is_unit = true},
+    {.name = "all", .is_full = true},
     {.name = "fraction", .is_fraction = true},
 };
 

@@ -34,6 +34,7 @@ bool register_fits(const Register& have, Type want, const OperandForm& form) {
 bool number_fits(const Operand& operand, const Limit& limit) {
     const std::uint64_t bits = operand.bits;
     if (limit.is_unit) return bits == 1 || bits == ~std::uint64_t{0};
+    if (limit.is_full) return bits == 0xffff'ffff || bits == ~std::uint64_t{0};
     return !limit.is_fraction && bits >= limit.least && bits <= limit.most &&
            bits % limit.multiple == 0 && (!limit.is_power || std::has_single_bit(bits));
 }

@@ -186,6 +186,26 @@ const Op* fours(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+/// A number of a sparse vector, put where its place is in this part of the whole one.
+const Op* spread(WarpContext& c, const Op* op) {
+    const auto flags = op->flags.as<SpreadFlags>();
+    const u32 bits = flags.is_wide ? 16 : 8;
+    const u32 field_bits = flags.has_wide_fields ? 4 : 2;
+    const u32* whole = source<u32>(c, op->r[1]);
+    const u32* numbers = source<u32>(c, op->r[2]);
+    const u32* places = source<u32>(c, op->r[3]);
+    assign(c, destination<u32>(c, op->r[0]), [=](u32 i) {
+        const u32 mask = (u32{1} << bits) - 1;
+        const u32 number = numbers[i] >> (flags.from * bits) & mask;
+        const u32 place = places[i] >> (flags.field * field_bits) & ((u32{1} << field_bits) - 1);
+        const u32 offset = place - flags.first;
+        if (offset >= (flags.has_four ? 4u : 2u)) return whole[i];
+        const u32 shift = (flags.at + offset) * bits;
+        return (whole[i] & ~(mask << shift)) | number << shift;
+    });
+    return op + 1;
+}
+
 template <class T>
 const Op* move(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);

@@ -217,6 +217,75 @@ TEST_CASE("emulator PTX 9.4: arithmetic on four numbers with at most 8 bits") {
     }
 }
 
+TEST_CASE("emulator PTX 9.4: spdecompress puts numbers into their places") {
+    const Machine machine("sm_107");
+    struct Row {
+        unsigned bits, field_bits, numbers, places, groups;
+    };
+    constexpr Row rows[] = {
+        {8, 2, 1, 2, 2},  {8, 4, 1, 2, 16},  {8, 2, 1, 4, 4},   {8, 2, 2, 4, 8},  {16, 2, 2, 4, 1},
+        {16, 4, 1, 4, 4}, {8, 4, 1, 8, 2},   {8, 4, 4, 8, 4},   {16, 4, 2, 8, 2}, {8, 4, 1, 16, 2},
+        {8, 4, 4, 16, 1}, {16, 4, 2, 16, 2}, {16, 2, 2, 4, 16}, {8, 2, 2, 4, 32}};
+    Numbers random;
+    for (const Row& row : rows) {
+        const std::string form = "spdecompress.b" + std::to_string(row.bits) + ".b" +
+                                 std::to_string(row.field_bits) +
+                                 ".sp::" + std::to_string(row.numbers) + ":" +
+                                 std::to_string(row.places) + ".x" + std::to_string(row.groups);
+        CAPTURE(form);
+        const unsigned all = row.numbers * row.groups;
+        const auto registers = [](unsigned bits) { return (bits + 31) / 32; };
+        const unsigned results = registers(row.places * row.groups * row.bits);
+        const unsigned fields = registers(all * row.field_bits);
+        const unsigned numbers = registers(all * row.bits);
+        REQUIRE(fields + numbers <= 64);
+        REQUIRE(results <= 64);
+        const auto list = [](const char* name, unsigned count) {
+            std::string text = "{";
+            for (unsigned k = 0; k < count; ++k)
+                text += (k == 0 ? "%" : ", %") + std::string(name) + std::to_string(k);
+            return text + "}";
+        };
+        std::string body = ".reg .b32 %m<64>, %n<64>, %w<64>;\n";
+        for (unsigned k = 0; k < fields + numbers; ++k) {
+            body += "ld.global.b32 %" + std::string(k < fields ? "m" : "n") +
+                    std::to_string(k < fields ? k : k - fields) + ", [%rd1+" +
+                    std::to_string(4 * k) + "];\n";
+        }
+        body += form + " " + list("w", results) + ", " + list("m", fields) + ", " +
+                list("n", numbers) + ";\n";
+        for (unsigned k = 0; k < results; ++k)
+            body += "st.global.b32 [%rd1+" + std::to_string(256 + 4 * k) + "], %w" +
+                    std::to_string(k) + ";\n";
+        std::array<unsigned, 128> given{};
+        std::array<unsigned, 128> want{};
+        for (unsigned k = 0; k < numbers; ++k)
+            given[fields + k] = random.next() ^ random.next() >> 16;
+        for (unsigned group = 0; group < row.groups; ++group) {
+            // Ascending places, as spcompress writes them.
+            unsigned place = 0;
+            for (unsigned n = 0; n < row.numbers; ++n) {
+                const unsigned number = group * row.numbers + n;
+                place += (random.next() >> 24) % (row.places - row.numbers + n + 1 - place);
+                const unsigned at = number * row.field_bits;
+                given[at / 32] |= place << (at % 32);
+                const unsigned from = number * row.bits;
+                const unsigned value =
+                    given[fields + from / 32] >> (from % 32) & ((1U << row.bits) - 1);
+                const unsigned to = (group * row.places + place) * row.bits;
+                want[to / 32] |= value << (to % 32);
+                ++place;
+            }
+        }
+        std::array<unsigned, 128> words = given;
+        REQUIRE(run_newer(newer_ptx(body, "9.4", "sm_107a"), words) == CUDA_SUCCESS);
+        bool same = true;
+        for (unsigned k = 0; k < results; ++k)
+            same = same && words[64 + k] == want[k];
+        CHECK(same);
+    }
+}
+
 TEST_CASE("emulator PTX 9.4: packed numbers that are refused by name") {
     const Machine machine("sm_107");
     for (const char* instruction :
