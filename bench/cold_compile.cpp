@@ -1,12 +1,15 @@
-// Compares lode's compile with raw NVRTC and the same flags, interleaved in one process.
+// Compares lode's compile with raw NVRTC and libNVVM and the same flags, interleaved in one
+// process.
 //
-// Both sides compile the same source to cubin, PTX and log. Rounds alternate between the sides, and
-// so does the side that begins, so that the machine's drift affects both alike. Each side's time is
-// the median over the rounds, in wall-clock time and in processor time (which other load disturbs
-// less); a ratio is that of two medians. Goal: at most 1.02.
+// Both sides compile the same CUDA C++ to cubin, PTX and log, or the same NVVM IR to PTX. Rounds
+// alternate between the sides, and so does the side that begins, so that the machine's drift
+// affects both alike. Each side's time is the median over the rounds, in wall-clock time and in
+// processor time (which other load disturbs less); a ratio is that of two medians. Goal: at
+// most 1.02.
 //
 // Usage: lode_bench_cold_compile [ROUNDS] [--json FILE]
 #include "bench/results.hpp"
+#include "tests/ir/direct.hpp"
 
 #include <lode/base/unwrap.hpp>
 #include <lode/jit/compiler.hpp>
@@ -139,6 +142,58 @@ std::string many_kernels(int count) {
     return code;
 }
 
+/// Measures both sides of one source in turn, and prints its line.
+template <class Raw, class Ours>
+void compare(const std::string& name, const std::string& product, int rounds,
+             lode::bench::Results& results, Raw compile_it, Ours compile_ours) {
+    std::vector<Cost> raw;
+    std::vector<Cost> ours;
+    compile_it();  // The first run of each warms up.
+    compile_ours();
+    for (int round = 0; round < rounds; ++round) {
+        if (round % 2 == 0) raw.push_back(cost_of(compile_it));
+        ours.push_back(cost_of(compile_ours));
+        if (round % 2 != 0) raw.push_back(cost_of(compile_it));
+    }
+    results.add(lode::bench::measured(
+        {.group = "compile", .series = fmt::format("{}, raw {}", name, product), .unit = "ms"},
+        values_of(raw, &Cost::wall)));
+    results.add(lode::bench::measured({.group = "compile", .series = name + ", lode", .unit = "ms"},
+                                      values_of(ours, &Cost::wall)));
+    fmt::print("{:<14}", name);
+    for (const auto kind : {&Cost::wall, &Cost::processor}) {
+        const double theirs = median(raw, kind);
+        const double mine = median(ours, kind);
+        fmt::print(" {:>8.3f} {:>8.3f} {:>8.4f}  ", theirs, mine, mine / theirs);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+}
+
+/// NVVM IR of tests/ir, to PTX; nothing where libNVVM is missing.
+void run_nvvm(const lode::Compiler& compiler, int rounds, lode::bench::Results& results) {
+    using lode::Source;
+    const auto info = compiler.info(Source::Language::nvvm_ir);
+    if (!info) {
+        fmt::print("NVVM IR is left out: {}\n", info.error().message);
+        return;
+    }
+    const lode::test::DirectLibrary nvvm(info->path);
+    const auto arch = lode::Arch({9, 0}).as_virtual();
+    const std::vector<std::string> flags = {"-arch=" + arch.to_string()};
+    for (const std::string name : {"lines", "reverse", "scale"}) {
+        const auto source = Source::file(LODE_SOURCE_DIR "/tests/ir/" + name + ".typed.ll");
+        const auto raw = [&] {
+            if (lode::test::nvvm_compile(nvvm, lode::unwrap(source.read()), source.name(), {},
+                                         flags)
+                    .empty())
+                throw std::runtime_error("raw libNVVM fails on " + source.name());
+        };
+        compare(name + ".ll", "libNVVM", rounds, results, raw,
+                [&] { lode::unwrap(compiler.compile(source, arch)); });
+    }
+}
+
 void run(int rounds, lode::bench::Results& results) {
     const lode::Compiler compiler;
     const auto info = lode::unwrap(compiler.info());
@@ -175,41 +230,13 @@ void run(int rounds, lode::bench::Results& results) {
                "ratio");
     for (const auto& subject : subjects) {
         const auto& source = subject.source;
-        std::vector<Cost> raw;
-        std::vector<Cost> ours;
-        const auto measure_raw = [&] {
-            raw.push_back(cost_of([&] {
-                // Reading the file is part of the work on both sides.
-                compile_raw(nvrtc, lode::unwrap(source.read()), source.name(), flags);
-            }));
-        };
-        const auto measure_lode = [&] {
-            ours.push_back(cost_of([&] { lode::unwrap(compiler.compile(source, arch)); }));
-        };
-        measure_raw();  // The first run of each warms up.
-        measure_lode();
-        raw.clear();
-        ours.clear();
-        for (int round = 0; round < rounds; ++round) {
-            if (round % 2 == 0) measure_raw();
-            measure_lode();
-            if (round % 2 != 0) measure_raw();
-        }
-        results.add(lode::bench::measured(
-            {.group = "compile", .series = subject.name + ", raw NVRTC", .unit = "ms"},
-            values_of(raw, &Cost::wall)));
-        results.add(lode::bench::measured(
-            {.group = "compile", .series = subject.name + ", lode", .unit = "ms"},
-            values_of(ours, &Cost::wall)));
-        fmt::print("{:<14}", subject.name);
-        for (const auto kind : {&Cost::wall, &Cost::processor}) {
-            const double theirs = median(raw, kind);
-            const double mine = median(ours, kind);
-            fmt::print(" {:>8.3f} {:>8.3f} {:>8.4f}  ", theirs, mine, mine / theirs);
-        }
-        fmt::print("\n");
-        std::fflush(stdout);
+        // Reading the file is part of the work on both sides.
+        compare(
+            subject.name, "NVRTC", rounds, results,
+            [&] { compile_raw(nvrtc, lode::unwrap(source.read()), source.name(), flags); },
+            [&] { lode::unwrap(compiler.compile(source, arch)); });
     }
+    run_nvvm(compiler, rounds, results);
 }
 
 }  // namespace
