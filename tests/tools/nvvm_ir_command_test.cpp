@@ -1,4 +1,4 @@
-// The command with NVVM IR.
+// The command with NVVM IR and LLVM IR.
 #include "tests/ir/modules.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/tools/process.hpp"
@@ -141,6 +141,34 @@ TEST_CASE("lode run: NVVM IR runs on the software device") {
     const auto outcome = ::lode::test::lode({"run", module_path("reverse"), "reverse", "--grid",
                                              "1", "--block", "64", "--", "i32[64]:iota"},
                                             {{"LODE_DRIVER", "emulator"}});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("63"));
+}
+
+TEST_CASE("lode compile: --llvm-ir makes LLVM IR of a .ll file, and leaves CUDA C++ alone") {
+    const auto llvm = llvm_here();
+    if (!llvm) return;
+    const auto folder = make_scratch();
+    const auto file = module_path("scale", dialect_of(*llvm));
+    const auto outcome = ::lode::test::lode({"compile", file, "--llvm-ir", "--arch", "sm_80",
+                                             "--ptx", "--out-dir", folder.path().string()},
+                                            no_driver);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says(llvm->name()));
+    const auto mixed = ::lode::test::lode(
+        {"compile", file, LODE_SOURCE_DIR "/tests/ir/clang.cu", "--llvm-ir", "--arch", "sm_80"},
+        no_driver);
+    CHECK(mixed.exit_code == 2);
+    CHECK(mixed.complains("clang.cu are in different languages"));
+}
+
+TEST_CASE("lode run: LLVM IR runs on the software device") {
+    const auto llvm = llvm_here();
+    if (!llvm) return;
+    const auto outcome =
+        ::lode::test::lode({"run", module_path("reverse", dialect_of(*llvm)), "reverse",
+                            "--llvm-ir", "--grid", "1", "--block", "64", "--", "i32[64]:iota"},
+                           {{"LODE_DRIVER", "emulator"}});
     CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
     CHECK(outcome.says("63"));
 }
