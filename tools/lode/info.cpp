@@ -5,6 +5,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/info_file.hpp"
 #include "tools/lode/info_kernels.hpp"
+#include "tools/lode/info_part.hpp"
 #include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -30,26 +31,6 @@ namespace {
 
 constexpr double giga = 1e9;
 constexpr int khz_per_mhz = 1000;
-/// The width of lists in rows: with its label, a line has at most 80 columns.
-constexpr std::size_t list_width = 56;
-
-/// The section to the terminal's width; nothing for one without rows.
-std::string text_of(const Section& section) {
-    return section.is_empty() ? "" : section.to_string(text_width(STDOUT_FILENO));
-}
-
-/// One section of the output.
-struct Part {
-    std::string text;
-    Json json;
-};
-
-/// The section for something that isn't there.
-Part missing(std::string title, const Error& error) {
-    Section section(std::move(title));
-    section.row("not available", error.message);
-    return {text_of(section), {{"found", false}, {"error", to_json(error)}}};
-}
 
 Part driver_part(const Result<Runtime>& runtime) {
     if (!runtime) return missing("Driver", runtime.error());
@@ -220,49 +201,6 @@ Part device_part(const Runtime& runtime, int ordinal, bool all) {
         part.json["attributes"] = std::move(attributes.json);
     }
     return part;
-}
-
-/// A language's compiler. Only that of CUDA C++ is needed by most applications.
-Part compiler_part(const Compiler& compiler, Source::Language language, bool all) {
-    const bool is_cuda = language == Source::Language::cuda;
-    const std::string title =
-        is_cuda ? "Compiler" : fmt::format("Compiler of {}", to_string(language));
-    const auto info = compiler.info(language);
-    if (!info) {
-        Part part = missing(title, info.error());
-        if (!is_cuda && !all) {
-            Section section(title);
-            section.row("not available", "not found; --all lists the places searched");
-            part.text = text_of(section);
-        }
-        return part;
-    }
-    std::vector<std::string> archs;
-    for (const auto cc : info->supported)
-        archs.push_back(Arch(cc).to_string());
-    std::vector<std::string> folders;
-    for (const auto& folder : info->include_folders)
-        folders.push_back(folder.string());
-
-    const auto version = fmt::format("{}.{}", info->version_major, info->version_minor);
-    Section section(title);
-    section.row("version", fmt::format("{} {} (build {})", info->product, version, info->build));
-    section.row("library", info->path.string());
-    section.row("architectures", wrapped(fmt::format("{}", fmt::join(archs, " ")), list_width, 0));
-    if (is_cuda) {
-        section.row("headers",
-                    folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
-    }
-    if (all) section.row("searched", fmt::format("{}", fmt::join(info->search_attempts, "\n")));
-    return {text_of(section),
-            {{"found", true},
-             {"product", info->product},
-             {"version", version},
-             {"build", info->build},
-             {"library", info->path.string()},
-             {"architectures", archs},
-             {"include_folders", folders},
-             {"search", info->search_attempts}}};
 }
 
 /// A variable's row: with `all` also if it isn't set, and with its meaning.
