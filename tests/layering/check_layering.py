@@ -70,7 +70,7 @@ OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"},
                          "bench": {"base", "c", "jit", "runtime", "emulator"}}
 
-CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
+CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|driver_types|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
 # Third-party libraries: prefix of the include, CMake package, prefix of the targets, and name in
 # the list of requirements in docs/embedding.md.
