@@ -117,8 +117,7 @@ struct LaunchOptions {
     /// Sets the value of a conditional node's handle; false if there is no such handle. Any
     /// worker's thread calls it, also concurrently.
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
-    /// What the kernel launches and asks of the device runtime. Null: those calls return
-    /// cudaErrorNotSupported.
+    /// Takes what the kernel asks of the device runtime. Null: such a call is `refused`.
     DeviceRuntime* device_runtime = nullptr;
 };
 
