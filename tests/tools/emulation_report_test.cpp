@@ -68,6 +68,15 @@ TEST_CASE("emulation report: findings without source lines are told once how to 
     CHECK(text.find(hint) == text.rfind(hint));
 }
 
+TEST_CASE("emulation report: launches by kernels are counted over all processes") {
+    const auto report =
+        EmulationReport::read(event_line("process", 1, "sm_90") + event_line("children", 1, "40") +
+                              event_line("process", 2, "sm_90") + event_line("children", 2, "2"));
+    CHECK(report.text() ==
+          "lode: Kernels have launched 42 kernels.\nlode: No findings in 2 processes.\n");
+    CHECK(report.json()["child_launches"] == 42);
+}
+
 TEST_CASE("emulation report: a damaged line counts as a finding") {
     for (const std::string line :
          {"rubbish", "{\"kind\": \"process\"}", "[1]", "{\"kind\": \"finding\", \"pid\": \"x\"}"}) {
