@@ -27,8 +27,10 @@ public:
         (is_tail ? tails : works).push_back({std::string(kernel), shape, std::move(parameters)});
         return DeviceError::none;
     }
-    DeviceError copy(Rows, Rows, std::uint64_t, std::uint64_t, bool) override { return none; }
-    DeviceError fill(Rows, std::uint8_t, std::uint64_t, std::uint64_t, bool) override {
+    DeviceError copy(exec::Rows, exec::Rows, std::uint64_t, std::uint64_t, bool) override {
+        return none;
+    }
+    DeviceError fill(exec::Rows, std::uint8_t, std::uint64_t, std::uint64_t, bool) override {
         return none;
     }
     DeviceError limit(std::uint32_t, std::uint64_t&) override { return none; }
