@@ -81,6 +81,7 @@ TEST_CASE(
     CHECK(compile("-").says("stdin.ll, LLVM "));
     const auto warmed = ::lode::test::lode(
         {"warm", record}, {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"},
+                           {"LODE_CACHE", "on"},
                            {"LODE_CACHE_DIR", (folder.path() / "warmed").string()}});
     CHECK_MESSAGE(warmed.exit_code == 0, warmed.err);
     CHECK(warmed.says("2 compilations: 0 in the cache, 2 compiled in "));
