@@ -249,7 +249,10 @@ static void test_languages(void) {
     source.code_size = 6;
     status = lode_compile(runtime, &source, "compute_90", NULL, &image);
     CHECK(status == LODE_COMPILE_FAILED || status == LODE_COMPILER_MISSING);
-    source.language = LODE_LANGUAGE_NVVM_IR + 1;
+    source.language = LODE_LANGUAGE_LLVM_IR;
+    status = lode_compile(runtime, &source, "compute_80", NULL, &image);
+    CHECK(status == LODE_COMPILE_FAILED || status == LODE_COMPILER_MISSING);
+    source.language = LODE_LANGUAGE_LLVM_IR + 1;
     REFUSED(lode_compile(runtime, &source, "sm_90", NULL, &image), LODE_INVALID_ARGUMENT,
             "LODE_LANGUAGE_");
     source.ptx = scale_ptx;
