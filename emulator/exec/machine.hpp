@@ -88,6 +88,7 @@ struct LaunchOptions {
     std::uint32_t stack_limit = 256 * 1024;
     std::size_t heap_limit = std::size_t{8} << 20;  ///< Limit of malloc inside kernels, in bytes.
     std::chrono::milliseconds timeout{0};           ///< 0: none. Exceeding it is launch_timeout.
+    std::chrono::milliseconds time_used{0};         ///< What grids before this one took of it.
     std::string_view timeout_fact;                  ///< A line for the report of that.
     /// Approximate number of warp instructions per worker. 0: none. Exceeding it is launch_timeout.
     std::uint64_t instruction_limit = 0;

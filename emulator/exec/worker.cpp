@@ -272,7 +272,7 @@ void Worker::run_blocks(Launch& launch) {
                 const auto* const cancel = launch.options->cancel;
                 if (cancel != nullptr && cancel->load()) {
                     report_timeout(launch, "was cancelled");
-                } else if (limit.count() > 0 && elapsed > limit) {
+                } else if (limit.count() > 0 && elapsed + launch.options->time_used > limit) {
                     const std::string_view fact = launch.options->timeout_fact;
                     report_timeout(launch,
                                    fmt::format("runs longer than the limit of {} ms{}{}",

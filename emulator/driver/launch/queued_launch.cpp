@@ -6,7 +6,6 @@
 #include "emulator/driver/launch/print_hook.hpp"
 #include "emulator/driver/log.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -77,10 +76,10 @@ private:
     std::size_t first_of_grid_ = 0;
 };
 
-/// Runs one grid. False after a fault, which fails the context. `end` is when its time is over; the
-/// earliest point for never.
+/// Runs one grid. False after a fault, which fails the context. `begin` is that of the launch, to
+/// which the time limit belongs.
 bool run_grid(const QueuedLaunch& launch, DeviceWorks& children, Findings& findings,
-              Time::time_point end) {
+              Time::time_point begin) {
     const Settings& settings = driver().settings;
     Device& device = launch.context->device();
     exec::LaunchOptions options;
@@ -92,11 +91,8 @@ bool run_grid(const QueuedLaunch& launch, DeviceWorks& children, Findings& findi
                                                      launch.context->limit(CU_LIMIT_STACK_SIZE));
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
-    if (settings.timeout_ms != 0) {
-        options.timeout =
-            std::max(std::chrono::milliseconds(1),
-                     std::chrono::duration_cast<std::chrono::milliseconds>(end - Time::now()));
-    }
+    options.timeout = std::chrono::milliseconds(settings.timeout_ms);
+    options.time_used = std::chrono::duration_cast<std::chrono::milliseconds>(Time::now() - begin);
     options.device_runtime = &children;
     if (settings.timeout_is_default) {
         options.timeout_fact =
@@ -156,13 +152,13 @@ bool run_grid(const QueuedLaunch& launch, DeviceWorks& children, Findings& findi
 
 void perform(const QueuedLaunch& launch) {
     const Settings& settings = driver().settings;
-    const auto end = Time::now() + std::chrono::milliseconds(settings.timeout_ms);
+    const auto begin = Time::now();
     Findings findings;
     std::deque<DeviceWork> works;
     // A grid's works run before those that wait already: it is complete when all of them are.
     const auto run = [&](const QueuedLaunch& grid, int depth) {
         DeviceWorks children(grid, depth, works.size());
-        if (!run_grid(grid, children, findings, end)) return false;
+        if (!run_grid(grid, children, findings, begin)) return false;
         children.move_to(works);
         return true;
     };
