@@ -49,15 +49,9 @@ std::string IrTools::describe() const {
     return fmt::format("{} ({})", compiler_->product(), compiler_->path().string());
 }
 
-std::vector<CompilerFile> IrTools::files() const {
-    auto files = compiler_->files();
-    if (linker_) files.push_back(compiler_file(linker_->info.path));
-    return files;
-}
-
 Result<CompilerProperties> IrTools::properties() const {
     LODE_TRY_ASSIGN(auto made, compiler_->properties());
-    made.files = files();
+    made.files = files_;
     return made;
 }
 
@@ -89,7 +83,7 @@ Result<Image> IrTools::compile_here(const CompileRequest& request, const IrFlags
         const FileAccessScope scope(seen.compiler);
         LODE_TRY_ASSIGN(outcome, compiler_->compile(code, request.source.name(), flags.compiler));
     }
-    seen.compiler_files = files();
+    seen.compiler_files = files_;
     if (outcome.has_failed) return fail_compile(request, std::move(outcome));
     LODE_TRY_ASSIGN(const std::string build, compiler_->build());
 

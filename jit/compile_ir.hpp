@@ -52,10 +52,12 @@ public:
 protected:
     explicit IrTools(std::shared_ptr<const IrCompiler> compiler)
         : compiler_(std::move(compiler)),
-          linker_(nvjitlink::open(linker_search_for(compiler_->path()))) {}
+          linker_(nvjitlink::open(linker_search_for(compiler_->path()))),
+          files_(compiler_->files()) {
+        if (linker_) files_.push_back(compiler_file(linker_->info.path));
+    }
 
 private:
-    [[nodiscard]] std::vector<CompilerFile> files() const;
     [[nodiscard]] Result<Image> compile_here(const CompileRequest& request, const IrFlags& flags,
                                              const std::string& code, CompileFiles& seen) const;
     [[nodiscard]] Result<Image> fail_compile(const CompileRequest& request,
@@ -63,6 +65,7 @@ private:
 
     std::shared_ptr<const IrCompiler> compiler_;
     Result<nvjitlink::Library> linker_;  ///< An error is one of requests for machine code.
+    std::vector<CompilerFile> files_;    ///< With their stamps of when they were opened.
 };
 
 /// Those of one language.
