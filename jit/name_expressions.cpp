@@ -184,8 +184,10 @@ std::vector<std::string> kernel_names(std::string_view code, std::string_view pt
         names.push_back(readable_name(kernel.kernel));
 
     for (const auto& [name, parameters] : declared_kernels(code)) {
-        const bool listed = std::ranges::any_of(
-            names, [&](const std::string& known) { return plain_name(known) == plain_name(name); });
+        const bool listed =
+            std::ranges::any_of(names, [plain = plain_name(name)](const std::string& known) {
+                return plain_name(known) == plain;
+            });
         if (!listed) names.push_back(name + (parameters.empty() ? "" : "<...>"));
     }
     std::ranges::sort(names);

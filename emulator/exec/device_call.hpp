@@ -39,11 +39,12 @@ public:
     /// Stores what the call returns through a pointer.
     DeviceError store(u64 address, const void* bytes, std::size_t count) {
         if (address == 0) return DeviceError::invalid_value;
-        if (!write_generic(context_, lane_, address, bytes, static_cast<u32>(count)))
+        if (!write_generic(context_, lane_, address, bytes, static_cast<u32>(count))) {
             wrong = fmt::format(
                 "lets the device runtime write {} to an address outside memory\n"
                 "address: 0x{:x}",
                 bytes_text(count), address);
+        }
         return DeviceError::none;
     }
     template <class T>
@@ -59,7 +60,7 @@ public:
     [[nodiscard]] Launch& launch() const { return *context_.launch; }
     [[nodiscard]] WarpContext& context() const { return context_; }
     [[nodiscard]] u64 thread() const {
-        return context_.block->linear * 1024 + context_.warp->index * lanes + lane_;
+        return context_.block->linear * 1024 + u64{context_.warp->index} * lanes + lane_;
     }
 
     /// The kernel at a device address; empty if there is none.

@@ -3,6 +3,8 @@
 
 #include "emulator/exec/device_call.hpp"
 
+#include <utility>
+
 namespace lode::emulator::exec {
 
 DeviceCalls::~DeviceCalls() {
@@ -21,14 +23,14 @@ u64 DeviceCalls::allocate(Memory& memory, u64 bytes, std::string_view label, int
 namespace {
 
 /// A new buffer for the parameters of a launch. Null if there is none, with the error.
-u64 new_buffer(Call& call, ParameterBuffer buffer) {
+u64 new_buffer(Call& call, const ParameterBuffer& buffer) {
     const u64 address =
         call.calls.allocate(*call.launch().memory, buffer.bytes,
                             "parameters of a launch by a kernel", call.launch().module->owner);
     if (address == 0) {
         remember(call, DeviceError::launch_out_of_resources);
     } else {
-        call.calls.buffers[address] = std::move(buffer);
+        call.calls.buffers[address] = buffer;
     }
     return address;
 }

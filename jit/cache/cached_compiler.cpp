@@ -41,8 +41,9 @@ private:
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
     auto workers = std::make_shared<cache::BackendWorkers>(options.workers, options.log);
-    auto nvrtc = cache::make_nvrtc_backend(search, workers, cache::pch_settings(options));
     auto others = cache::make_tools_backends(search, workers);
+    auto nvrtc =
+        cache::make_nvrtc_backend(std::move(search), workers, cache::pch_settings(options));
     *this = CachedCompiler(std::make_shared<State>(
         std::move(nvrtc), std::move(options), os::FileOperations::system(), std::move(others)));
 }

@@ -31,7 +31,7 @@ using Flights = OncePerKey<Digest, CachedImage>;
 /// Thread-safe. `storage` and the others must outlive it.
 class CompilePipeline {
 public:
-    CompilePipeline(std::unique_ptr<CompilerBackend> backend, Backends others, Storage& storage,
+    CompilePipeline(std::unique_ptr<CompilerBackend> backend, Backends&& others, Storage& storage,
                     Requests& requests, Flights& flights)
         : compiler_(std::move(backend), storage),
           storage_(storage),

@@ -103,7 +103,7 @@ bool Compilation::fail(std::string_view what) {
 }
 
 Module Compilation::parse(const std::string& code, const std::string& name) {
-    const Buffer buffer = table_.create_buffer(code.data(), code.size(), name.c_str(), 1);
+    auto* const buffer = table_.create_buffer(code.data(), code.size(), name.c_str(), 1);
     Module made = nullptr;
     char* message = nullptr;
     if (table_.parse(context_, buffer, &made, &message) != 0) {
@@ -143,7 +143,7 @@ bool Compilation::needs_libdevice() const {
 }
 
 bool Compilation::add_libdevice(const std::string& code) {
-    const Module library = parse(code, "libdevice");
+    auto* const library = parse(code, "libdevice");
     if (library == nullptr) return false;
     table_.set_triple(library, triple);
     table_.set_layout(library, layout_);
@@ -160,7 +160,7 @@ bool Compilation::add_libdevice(const std::string& code) {
 void Compilation::flush_denormals() {
     constexpr std::string_view key = "denormal-fp-math-f32";
     constexpr std::string_view value = "preserve-sign";
-    const Attribute attribute =
+    auto* const attribute =
         table_.create_attribute(context_, key.data(), static_cast<unsigned>(key.size()),
                                 value.data(), static_cast<unsigned>(value.size()));
     each_function(table_, module_, [&](Value function) {
@@ -175,8 +175,8 @@ void Compilation::flush_denormals() {
 
 bool Compilation::optimise() {
     if (settings_.flushes_denormals) flush_denormals();
-    const PassOptions options = table_.create_pass_options();
-    const Failure failure = table_.run_passes(
+    auto* const options = table_.create_pass_options();
+    auto* const failure = table_.run_passes(
         module_, fmt::format("default<O{}>", settings_.level).c_str(), machine_, options);
     table_.dispose_pass_options(options);
     if (failure == nullptr) return !has_failed_;
