@@ -157,7 +157,7 @@ void bench(int rounds) {
                                     *lode::Arch::parse("compute_80")));
         const auto ptx = (folder / fs::path(file).stem()).string() + ".ptx";
         std::ofstream(ptx) << image.ptx;
-        const auto line = [&](const char* mode) {
+        const auto line = [&, kernel = kernel](const char* mode) {
             return fmt::format("CUDA_CACHE_DISABLE=1 {} {} {} {} {} {}", self, mode, ptx, target,
                                (folder / "cache").string(), kernel);
         };
