@@ -19,7 +19,8 @@ namespace {
 
 using std::filesystem::path;
 
-/// A compiler's library, as NVIDIA's packages have it.
+/// A compiler's library, as NVIDIA's packages have it. The functions below never destroy theirs: a
+/// thread may look for a compiler while exit() runs destructors.
 struct SoughtLibrary {
     std::vector<std::string_view> names;        ///< The files, best first.
     std::string_view unversioned_name;          ///< Another one in a chosen folder; may be empty.
@@ -32,41 +33,42 @@ struct SoughtLibrary {
 };
 
 const SoughtLibrary& nvrtc_library() {
-    static const SoughtLibrary library{{"libnvrtc.so.13", "libnvrtc.so.12"},
-                                       "libnvrtc.so",
-                                       {"lib64", "lib"},
-                                       {"lib64"},
-                                       {"lib"},
-                                       "nvidia-cuda-nvrtc",
-                                       "cuda_nvrtc",
-                                       "LODE_NVRTC"};
+    static const auto& library = *new SoughtLibrary{{"libnvrtc.so.13", "libnvrtc.so.12"},
+                                                    "libnvrtc.so",
+                                                    {"lib64", "lib"},
+                                                    {"lib64"},
+                                                    {"lib"},
+                                                    "nvidia-cuda-nvrtc",
+                                                    "cuda_nvrtc",
+                                                    "LODE_NVRTC"};
     return library;
 }
 
 const SoughtLibrary& nvvm_library() {
     // The wheel for CUDA 12 has it without a version.
-    static const SoughtLibrary library{{"libnvvm.so.4", "libnvvm.so"},
-                                       {},
-                                       {"nvvm/lib64", "lib64", "lib"},
-                                       {"nvvm/lib64", "lib64"},
-                                       {"nvvm/lib64", "lib"},
-                                       "nvidia-nvvm",
-                                       "cuda_nvcc",
-                                       "LODE_NVVM"};
+    static const auto& library = *new SoughtLibrary{{"libnvvm.so.4", "libnvvm.so"},
+                                                    {},
+                                                    {"nvvm/lib64", "lib64", "lib"},
+                                                    {"nvvm/lib64", "lib64"},
+                                                    {"nvvm/lib64", "lib"},
+                                                    "nvidia-nvvm",
+                                                    "cuda_nvcc",
+                                                    "LODE_NVVM"};
     return library;
 }
 
 const SoughtLibrary& llvm_library() {
-    static const SoughtLibrary library{{"libLLVM.so.22.1", "libLLVM.so.21.1", "libLLVM.so.20.1",
-                                        "libLLVM.so.19.1", "libLLVM.so.18.1", "libLLVM-17.so.1",
-                                        "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1"},
-                                       "libLLVM.so",
-                                       {},
-                                       {},
-                                       {"lib"},
-                                       {},
-                                       {},
-                                       "LODE_LLVM"};
+    static const auto& library =
+        *new SoughtLibrary{{"libLLVM.so.22.1", "libLLVM.so.21.1", "libLLVM.so.20.1",
+                            "libLLVM.so.19.1", "libLLVM.so.18.1", "libLLVM-17.so.1",
+                            "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1"},
+                           "libLLVM.so",
+                           {},
+                           {},
+                           {"lib"},
+                           {},
+                           {},
+                           "LODE_LLVM"};
     return library;
 }
 

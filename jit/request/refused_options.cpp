@@ -10,7 +10,7 @@
 namespace LODE_NAMESPACE {
 
 std::string refused_member(const CompileOptions& options, std::span<const std::string_view> kept) {
-    static const CompileOptions usual;
+    static const auto& usual = *new CompileOptions;  // A thread may outlive exit()'s destructors.
     std::string refused;
     each_field(options, [&](const char* name, const auto& value, auto /*flag*/) {
         if (std::ranges::find(kept, name) != kept.end()) return;

@@ -74,7 +74,8 @@ void for_each_part_of_code(std::string_view text, const Use& use) {
 
 /// Every part of the words above.
 const std::unordered_set<std::string_view>& all_pieces() {
-    static const auto all = [] {
+    // A thread may outlive exit()'s destructors.
+    static const auto& all = *new auto([] {
         std::unordered_set<std::string_view> parts;
         for (const auto words : {std::span<const std::string_view>(time_words),
                                  std::span<const std::string_view>(path_words),
@@ -87,7 +88,7 @@ const std::unordered_set<std::string_view>& all_pieces() {
             }
         }
         return parts;
-    }();
+    }());
     return all;
 }
 

@@ -114,12 +114,12 @@ Kind kind_of(Operation operation) {
     if (operation >= Operation::first_atomic) return kind_of_atomic(atomic_type_of(operation));
     if (operation >= Operation::first_access) return kind_of_access(access_of(operation));
     if (operation >= Operation::first_row) {
-        static const std::vector<Kind> kinds = [] {
+        static const auto& kinds = *new auto([] {  // Kernels may run during exit().
             std::vector<Kind> made;
             for (const OpRow& row : op_rows())
                 made.push_back(kind_of_row(row));
             return made;
-        }();
+        }());
         return kinds[row_index(operation)];
     }
     // Those that are called have one or two results of 32 bits.
