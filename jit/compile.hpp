@@ -62,4 +62,19 @@ requires requires(const Tools& tools, const CompileRequest& request, CompileCont
 /// Wraps a PTX source in an Image; needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);
 
+/// Calls `use` with the one of `compilers` that is for a language.
+auto with_compiler(auto& compilers, Source::Language language, const auto& use) {
+    switch (language) {
+        case Source::Language::ptx:
+            return use(compilers.ptx);
+        case Source::Language::nvvm_ir:
+            return use(compilers.nvvm);
+        case Source::Language::llvm_ir:
+            return use(compilers.llvm);
+        case Source::Language::cuda:
+            break;
+    }
+    return use(compilers.nvrtc);
+}
+
 }  // namespace LODE_NAMESPACE

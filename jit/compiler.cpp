@@ -18,28 +18,14 @@ struct Compiler::State {
         : nvvm(search_of(Source::Language::nvvm_ir, search), search.log),
           llvm(search_of(Source::Language::llvm_ir, search), search.log),
           ptx(search_of(Source::Language::ptx, search), search.log),
-          nvrtc(std::move(search)) {}
+          nvrtc(search_of(Source::Language::cuda, search), std::move(search.log)) {}
 
-    /// Calls `use` with the provider of a language's compiler.
-    auto with(Source::Language language, const auto& use) {
-        switch (language) {
-            case Source::Language::ptx:
-                return use(ptx);
-            case Source::Language::nvvm_ir:
-                return use(nvvm);
-            case Source::Language::llvm_ir:
-                return use(llvm);
-            case Source::Language::cuda:
-                break;
-        }
-        return use(static_cast<CompilerProvider<NvrtcLibrary>&>(nvrtc));
-    }
     /// The answer of a worker for this request alone.
     [[nodiscard]] Result<worker::Answer> ask_worker(CompileRequest request, worker::Task task,
                                                     std::string_view reason) {
         auto sent = worker::request_here(std::move(request));
-        sent.nvrtc = with(sent.compilation.source.language(),
-                          [](const auto& provider) { return provider.environment(); });
+        sent.nvrtc = with_compiler(*this, sent.compilation.source.language(),
+                                   [](const auto& provider) { return provider.environment(); });
         sent.task = task;
         return worker::run_once(sent, reason);
     }
@@ -47,7 +33,7 @@ struct Compiler::State {
     CompilerProvider<NvvmTools> nvvm;
     CompilerProvider<LlvmTools> llvm;  ///< Never opened: needs_worker().
     CompilerProvider<PtxTools> ptx;
-    NvrtcProvider nvrtc;
+    CompilerProvider<NvrtcLibrary> nvrtc;
 };
 
 Compiler::Compiler(CompilerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
@@ -60,8 +46,9 @@ Result<CompilerInfo> Compiler::info(Source::Language language) const {
         LODE_TRY(std::move(answer.image));
         return std::move(answer.properties.info);
     }
-    LODE_TRY_ASSIGN(CompilerProperties properties,
-                    state_->with(language, [](auto& provider) { return provider.properties(); }));
+    LODE_TRY_ASSIGN(
+        CompilerProperties properties,
+        with_compiler(*state_, language, [](auto& provider) { return provider.properties(); }));
     return std::move(properties.info);
 }
 
@@ -78,7 +65,7 @@ Result<Image> Compiler::compile(const Source& source, const Arch& arch,
                         state_->ask_worker(std::move(request), worker::Task::compile, reason));
         return std::move(answer.image);
     }
-    return state_->with(source.language(), [&](auto& provider) -> Result<Image> {
+    return with_compiler(*state_, source.language(), [&](auto& provider) -> Result<Image> {
         LODE_TRY_ASSIGN(const auto tools, provider.open());
         return compile_with(*tools, request);
     });

@@ -3,6 +3,7 @@
 #include "base/cxx_names.hpp"
 #include "base/identifier.hpp"
 #include "base/message_text.hpp"
+#include "jit/text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -42,8 +43,7 @@ std::vector<std::string> shown_expressions(std::string_view log) {
     std::vector<std::string> shown;
     bool in_error = false;
     while (!log.empty()) {
-        const auto line = log.substr(0, log.find('\n'));
-        log.remove_prefix(std::min(line.size() + 1, log.size()));
+        const auto line = take_line(log);
         if (line.starts_with(name_map)) in_error = line.find("): error: ") != line.npos;
         const auto at = line.find(marker);
         if (in_error && at != line.npos)

@@ -83,11 +83,17 @@ public:
         if (!calls.events.contains(event)) return DeviceError::invalid_resource_handle;
         return check_stream(stream);
     }
-    /// Adds a new handle to a set.
-    DeviceError make_handle(std::unordered_set<u64>& handles, u64 to) {
+    /// Stores a new stream or event where the first argument points to; the second is its flag.
+    DeviceError create(std::unordered_set<u64>& handles, u32 only_flag) {
+        if (arg<u32>(1) != only_flag) return DeviceError::invalid_value;
         const u64 handle = ++calls.last_handle;
         handles.insert(handle);
-        return store(to, handle);
+        return store(arg<u64>(0), handle);
+    }
+    /// Ends the stream or event that the first argument is.
+    DeviceError destroy(std::unordered_set<u64>& handles) {
+        return handles.erase(arg<u64>(0)) != 0 ? DeviceError::none
+                                               : DeviceError::invalid_resource_handle;
     }
 
     DeviceCalls& calls;

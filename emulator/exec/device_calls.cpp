@@ -156,33 +156,23 @@ const Op* device_get_error_name(WarpContext& c, const Op* op, const CallSite& si
 const Op* device_create_stream(WarpContext& c, const Op* op, const CallSite& site) {
     return each_thread(c, op, site, [](Call& call) {
         constexpr u32 non_blocking = 1;
-        if (call.arg<u32>(1) != non_blocking) return DeviceError::invalid_value;
-        return call.make_handle(call.calls.streams, call.arg<u64>(0));
+        return call.create(call.calls.streams, non_blocking);
     });
 }
 
 const Op* device_destroy_stream(WarpContext& c, const Op* op, const CallSite& site) {
-    return each_thread(c, op, site, [](Call& call) {
-        return call.calls.streams.erase(call.arg<u64>(0)) != 0
-                   ? DeviceError::none
-                   : DeviceError::invalid_resource_handle;
-    });
+    return each_thread(c, op, site, [](Call& call) { return call.destroy(call.calls.streams); });
 }
 
 const Op* device_create_event(WarpContext& c, const Op* op, const CallSite& site) {
     return each_thread(c, op, site, [](Call& call) {
         constexpr u32 disable_timing = 2;
-        if (call.arg<u32>(1) != disable_timing) return DeviceError::invalid_value;
-        return call.make_handle(call.calls.events, call.arg<u64>(0));
+        return call.create(call.calls.events, disable_timing);
     });
 }
 
 const Op* device_destroy_event(WarpContext& c, const Op* op, const CallSite& site) {
-    return each_thread(c, op, site, [](Call& call) {
-        return call.calls.events.erase(call.arg<u64>(0)) != 0
-                   ? DeviceError::none
-                   : DeviceError::invalid_resource_handle;
-    });
+    return each_thread(c, op, site, [](Call& call) { return call.destroy(call.calls.events); });
 }
 
 const Op* device_record_event(WarpContext& c, const Op* op, const CallSite& site) {

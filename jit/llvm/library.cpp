@@ -16,11 +16,6 @@
 namespace LODE_NAMESPACE::llvm {
 namespace {
 
-constexpr ComputeCapability known_capabilities[] = {
-#define LODE_ARCHITECTURE(cc_major, cc_minor, ...) {cc_major, cc_minor},
-#include "base/architectures.def"
-};
-
 /// Every target since sm_32 has an instruction for it. For a processor that it doesn't know, LLVM
 /// writes code of its oldest one, and the name that it was given.
 constexpr const char* rotation =
@@ -80,20 +75,8 @@ std::string LlvmLibrary::load(const SharedLibrary& library) {
         return "the target NVPTX";
     }
     catch_fatal_errors(table_);
-    path_ = library.path();
     build_ = version_of(table_, library);
-    is_watched_ =
-        watch_file_functions(reinterpret_cast<void*>(table_.emit), TimeQuestions::none).has_value();
-    files_.push_back(compiler_file(path_));
-    for (const auto& place : libdevice_places_) {
-        // The stamp before the text: a change in between shows.
-        const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
-        auto code = read_text(place);
-        if (!code) continue;
-        libdevice_code_ = *std::move(code);
-        files_.push_back(file);
-        break;
-    }
+    note_opened(library, reinterpret_cast<void*>(table_.emit), libdevice_places_);
     return {};
 }
 
@@ -111,19 +94,19 @@ Result<std::shared_ptr<const LlvmLibrary>> LlvmLibrary::open(const NvrtcSearchEn
 }
 
 bool LlvmLibrary::knows(const Arch& arch) const {
-    const Settings settings{.processor = arch.as_real().to_string(), .level = 0};
+    const std::string processor = arch.as_real().to_string();
+    const std::lock_guard guard(mutex_);
+    const auto [at, is_new] = known_.try_emplace(processor, false);
+    if (!is_new) return at->second;
+    const Settings settings{.processor = processor, .level = 0};
     Compilation probe(table_, target_, settings);
-    return probe.read(rotation, "probe") && probe.emit().find("shf.l.wrap") != std::string::npos;
+    at->second =
+        probe.read(rotation, "probe") && probe.emit().find("shf.l.wrap") != std::string::npos;
+    return at->second;
 }
 
 Result<CompilerProperties> LlvmLibrary::properties() const {
-    CompilerProperties made;
-    made.info.product = name;
-    made.info.build = build_;
-    note_version(made.info);
-    made.info.path = path_;
-    made.info.search_attempts = search_attempts_;
-    made.files = files_;
+    CompilerProperties made = describe(build_);
     std::ranges::copy_if(known_capabilities, std::back_inserter(made.info.supported),
                          [&](ComputeCapability cc) { return knows(Arch(cc)); });
     std::ranges::sort(made.info.supported);

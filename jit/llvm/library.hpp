@@ -11,7 +11,9 @@
 #include <lode/base/error.hpp>
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,9 +31,6 @@ public:
         const NvrtcSearchEnvironment& here);
 
     [[nodiscard]] std::string product() const override { return name; }
-    [[nodiscard]] const std::filesystem::path& path() const noexcept override { return path_; }
-    [[nodiscard]] bool is_watched() const noexcept override { return is_watched_; }
-    [[nodiscard]] std::vector<CompilerFile> files() const override { return files_; }
     /// The version, "19.1.7"; before LLVM 16 its first number alone.
     [[nodiscard]] Result<std::string> build() const override { return build_; }
     [[nodiscard]] Result<CompilerProperties> properties() const override;
@@ -50,12 +49,10 @@ private:
     Table table_;
     Target target_ = nullptr;
     std::string build_;
-    std::filesystem::path path_;
     std::vector<std::filesystem::path> libdevice_places_;
-    std::string libdevice_code_;
-    std::vector<CompilerFile> files_;
-    std::vector<std::string> search_attempts_;
-    bool is_watched_ = false;
+
+    mutable std::mutex mutex_;
+    mutable std::map<std::string, bool> known_;  ///< What knows() has found; guarded by mutex_.
 };
 
 }  // namespace LODE_NAMESPACE::llvm

@@ -1,9 +1,11 @@
 #include "jit/nvvm/ir_compiler.hpp"
 
+#include "base/file.hpp"
 #include "base/message_text.hpp"
 #include "base/os/library.hpp"
 #include "base/process_end.hpp"
 #include "base/try.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 
 #include <charconv>
 #include <utility>
@@ -12,10 +14,33 @@
 
 namespace LODE_NAMESPACE {
 
-void note_version(CompilerInfo& info) {
-    const char* const end = info.build.data() + info.build.size();
-    const auto dot = std::from_chars(info.build.data(), end, info.version_major).ptr;
-    if (dot != end) std::from_chars(dot + 1, end, info.version_minor);
+void IrCompiler::note_opened(const SharedLibrary& library, const void* symbol,
+                             const std::vector<std::filesystem::path>& libdevices) {
+    path_ = library.path();
+    is_watched_ = watch_file_functions(symbol, TimeQuestions::none).has_value();
+    files_.push_back(compiler_file(path_));
+    for (const auto& place : libdevices) {
+        // The stamp before the text: a change in between shows.
+        const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
+        auto code = read_text(place);
+        if (!code) continue;
+        libdevice_code_ = *std::move(code);
+        files_.push_back(file);
+        break;
+    }
+}
+
+CompilerProperties IrCompiler::describe(std::string build) const {
+    CompilerProperties made;
+    made.info.product = product();
+    made.info.build = std::move(build);
+    const char* const end = made.info.build.data() + made.info.build.size();
+    const auto dot = std::from_chars(made.info.build.data(), end, made.info.version_major).ptr;
+    if (dot != end) std::from_chars(dot + 1, end, made.info.version_minor);
+    made.info.path = path_;
+    made.info.search_attempts = search_attempts_;
+    made.files = files_;
+    return made;
 }
 
 tl::unexpected<Error> fail_without_libdevice(std::string_view module, std::string_view why,

@@ -5,6 +5,7 @@
 #include "jit/nvrtc/library.hpp"
 #include "jit/request/compile_files.hpp"
 
+#include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 
 #include <filesystem>
@@ -36,11 +37,11 @@ public:
 
     /// CompilerInfo::product
     [[nodiscard]] virtual std::string product() const = 0;
-    [[nodiscard]] virtual const std::filesystem::path& path() const noexcept = 0;
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
     /// Whether a FileAccessScope records what this library asks the system.
-    [[nodiscard]] virtual bool is_watched() const noexcept = 0;
+    [[nodiscard]] bool is_watched() const noexcept { return is_watched_; }
     /// The library and libdevice.
-    [[nodiscard]] virtual std::vector<CompilerFile> files() const = 0;
+    [[nodiscard]] const std::vector<CompilerFile>& files() const noexcept { return files_; }
     /// The build, "13.0.88".
     [[nodiscard]] virtual Result<std::string> build() const = 0;
     /// The build, the targets and the files.
@@ -51,10 +52,29 @@ public:
     [[nodiscard]] virtual Result<IrOutcome> compile(const std::string& code,
                                                     const std::string& module,
                                                     std::span<const std::string> flags) const = 0;
+
+protected:
+    /// Keeps what is known of a library once it is opened, and watches the one that has `symbol`.
+    /// Reads the first libdevice that is there.
+    void note_opened(const SharedLibrary& library, const void* symbol,
+                     const std::vector<std::filesystem::path>& libdevices);
+    /// The properties without the targets.
+    [[nodiscard]] CompilerProperties describe(std::string build) const;
+
+    std::string libdevice_code_;
+    std::vector<std::string> search_attempts_;
+
+private:
+    std::filesystem::path path_;
+    std::vector<CompilerFile> files_;
+    bool is_watched_ = false;
 };
 
-/// The first two numbers of a build, "13.0.88".
-void note_version(CompilerInfo& info);
+/// Those that a compiler may have.
+inline constexpr ComputeCapability known_capabilities[] = {
+#define LODE_ARCHITECTURE(cc_major, cc_minor, ...) {cc_major, cc_minor},
+#include "base/architectures.def"
+};
 
 /// The error of a module that calls libdevice's functions: "… libdevice, which <why>".
 [[nodiscard]] tl::unexpected<Error> fail_without_libdevice(

@@ -22,11 +22,6 @@ constexpr const char* empty_module =
     "f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64\"\n"
     "!nvvmir.version = !{!0}\n!0 = !{i32 2, i32 0}\n";
 
-constexpr ComputeCapability known_capabilities[] = {
-#define LODE_ARCHITECTURE(cc_major, cc_minor, ...) {cc_major, cc_minor},
-#include "base/architectures.def"
-};
-
 /// Destroys the native program on every exit path.
 class ProgramScope {
 public:
@@ -65,19 +60,7 @@ std::string NvvmLibrary::load(const SharedLibrary& library) {
     symbols.required(table_.log_size, "nvvmGetProgramLogSize");
     symbols.required(table_.log, "nvvmGetProgramLog");
     if (!symbols.missing().empty()) return symbols.missing();
-    path_ = library.path();
-    is_watched_ = watch_file_functions(reinterpret_cast<void*>(table_.compile), TimeQuestions::none)
-                      .has_value();
-    files_.push_back(compiler_file(path_));
-    for (const auto& place : libdevice_places(path_)) {
-        // The stamp before the text: a change in between shows.
-        const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
-        auto code = read_text(place);
-        if (!code) continue;
-        libdevice_code_ = *std::move(code);
-        files_.push_back(file);
-        break;
-    }
+    note_opened(library, reinterpret_cast<void*>(table_.compile), libdevice_places(library.path()));
     return {};
 }
 
@@ -102,7 +85,7 @@ Result<IrOutcome> NvvmLibrary::compile(const std::string& code, const std::strin
     if (uses_libdevice && libdevice_code_.empty()) {
         return fail_without_libdevice(
             module, "isn't beside libNVVM. Install both from one toolkit or wheel",
-            libdevice_places(path_));
+            libdevice_places(path()));
     }
     std::vector<const char*> pointers;
     std::ranges::transform(flags, std::back_inserter(pointers), &std::string::c_str);
@@ -158,13 +141,7 @@ Result<CompilerProperties> NvvmLibrary::properties() const {
     LODE_TRY_ASSIGN(const std::string version, build());
     const std::lock_guard guard(mutex_);
     if (properties_) return *properties_;
-    CompilerProperties made;
-    made.info.product = product();
-    made.info.build = version;
-    note_version(made.info);
-    made.info.path = path_;
-    made.info.search_attempts = search_attempts_;
-    made.files = files_;
+    CompilerProperties made = describe(version);
     FileAccesses unwanted;
     const FileAccessScope scope(unwanted);
     const std::string module = empty_module;

@@ -50,9 +50,6 @@ public:
         const NvrtcSearchEnvironment& here);
 
     [[nodiscard]] std::string product() const override { return name; }
-    [[nodiscard]] const std::filesystem::path& path() const noexcept override { return path_; }
-    [[nodiscard]] bool is_watched() const noexcept override { return is_watched_; }
-    [[nodiscard]] std::vector<CompilerFile> files() const override { return files_; }
     /// As in the PTX that this library writes; compiles an empty module, once.
     [[nodiscard]] Result<std::string> build() const override;
     /// Verifies a module for each target that lode knows, once.
@@ -67,11 +64,6 @@ private:
     [[nodiscard]] Native native_of(int result) const;
 
     Table table_;
-    std::filesystem::path path_;
-    std::string libdevice_code_;
-    std::vector<CompilerFile> files_;
-    std::vector<std::string> search_attempts_;
-    bool is_watched_ = false;
 
     mutable std::mutex mutex_;
     mutable std::optional<CompilerProperties> properties_;  ///< Guarded by mutex_.

@@ -53,21 +53,6 @@ struct Compilers {
     OpenedCompiler<NvvmTools> nvvm;
     OpenedCompiler<LlvmTools> llvm;
     OpenedCompiler<PtxTools> ptx;
-
-    /// Calls `use` with a language's compiler.
-    auto with(Source::Language language, const auto& use) {
-        switch (language) {
-            case Source::Language::ptx:
-                return use(ptx);
-            case Source::Language::nvvm_ir:
-                return use(nvvm);
-            case Source::Language::llvm_ir:
-                return use(llvm);
-            case Source::Language::cuda:
-                break;
-        }
-        return use(nvrtc);
-    }
 };
 
 }  // namespace LODE_NAMESPACE::worker

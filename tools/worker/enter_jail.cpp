@@ -46,7 +46,7 @@ Result<EnteredJail> enter_jail(const JailSetup& setup) {
     // Its properties take a compilation, so that the compiler has loaded everything that it loads
     // at first use.
     LODE_TRY_ASSIGN(const CompilerProperties compiler,
-                    jail.compilers.with(setup.language, [&](auto& opened) {
+                    with_compiler(jail.compilers, setup.language, [&](auto& opened) {
                         return opened.open(setup.nvrtc).and_then([](const auto& tools) {
                             return watched_properties(*tools);
                         });

@@ -117,8 +117,9 @@ private:
         }
         const auto language = request.compilation.source.language();
         if (language == Source::Language::cuda) LODE_TRY(open_nvrtc(request.nvrtc));
-        return compilers_.with(
-            language, [&](auto& compiler) { return answer_with(compiler, request, answer); });
+        return with_compiler(compilers_, language, [&](auto& compiler) {
+            return answer_with(compiler, request, answer);
+        });
     }
 
     /// Compiles, or tells the compiler's properties.

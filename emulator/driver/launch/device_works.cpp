@@ -5,8 +5,8 @@
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/launch/launch_shape.hpp"
 #include "emulator/driver/memory/copies.hpp"
+#include "emulator/driver/runtime_errors.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -27,17 +27,6 @@ static_assert(int{cudaErrorInvalidConfiguration} == int(DeviceError::invalid_con
 
 /// The most grids that launch each other, without the host's.
 constexpr int max_depth = 24;
-
-struct ErrorRow {
-    cudaError_t error;
-    const char* name;
-    const char* meaning;  ///< Empty where the driver has the error.
-};
-constexpr ErrorRow error_rows[] = {
-#define LODE_ERROR(name, meaning) {name, #name, meaning},
-#include "emulator/driver/runtime_errors.def"
-#undef LODE_ERROR
-};
 
 /// The error of a launch or an occupancy.
 DeviceError error_of(CUresult state) noexcept {
@@ -167,13 +156,7 @@ int DeviceWorks::version() {
 }
 
 std::string DeviceWorks::error_text(int error, bool is_name) {
-    const auto* const row =
-        std::ranges::find(error_rows, static_cast<cudaError_t>(error), &ErrorRow::error);
-    if (row == std::end(error_rows)) return "unrecognized error code";
-    if (is_name) return row->name;
-    const char* text = row->meaning;
-    if (*text == '\0') cuGetErrorString(static_cast<CUresult>(error), &text);
-    return text;
+    return runtime_error_text(static_cast<cudaError_t>(error), is_name);
 }
 
 }  // namespace lode::emulator::driver

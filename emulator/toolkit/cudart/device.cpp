@@ -1,28 +1,10 @@
 // Devices, errors and versions.
+#include "emulator/driver/runtime_errors.hpp"
 #include "emulator/toolkit/cudart/runtime.hpp"
-
-#include <algorithm>
-#include <iterator>
 
 using namespace lode::emulator::cudart;
 
 namespace {
-
-struct ErrorRow {
-    cudaError_t error;
-    const char* name;
-    const char* meaning;  ///< Empty where the driver has the error.
-};
-constexpr ErrorRow errors[] = {
-#define LODE_ERROR(name, meaning) {name, #name, meaning},
-#include "emulator/driver/runtime_errors.def"
-#undef LODE_ERROR
-};
-
-const ErrorRow* row_of(cudaError_t error) noexcept {
-    const auto* const row = std::ranges::find(errors, error, &ErrorRow::error);
-    return row == std::end(errors) ? nullptr : row;
-}
 
 /// Enables or disables access to a device: the body gets its primary context.
 template <class Body>
@@ -46,17 +28,11 @@ LODE_RUNTIME cudaPeekAtLastError() {
 }
 
 extern "C" const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
-    const ErrorRow* const row = row_of(error);
-    return row == nullptr ? "unrecognized error code" : row->name;
+    return lode::emulator::runtime_error_text(error, true);
 }
 
 extern "C" const char* CUDARTAPI cudaGetErrorString(cudaError_t error) {
-    const ErrorRow* const row = row_of(error);
-    if (row != nullptr && *row->meaning != '\0') return row->meaning;
-    const char* text = nullptr;
-    const bool is_known =
-        row != nullptr && cuGetErrorString(static_cast<CUresult>(error), &text) == CUDA_SUCCESS;
-    return is_known ? text : "unrecognized error code";
+    return lode::emulator::runtime_error_text(error, false);
 }
 
 LODE_RUNTIME cudaGetDeviceCount(int* count) {
