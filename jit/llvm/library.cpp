@@ -89,7 +89,7 @@ Result<std::shared_ptr<const LlvmLibrary>> LlvmLibrary::open(const NvrtcSearchEn
             opened->libdevice_places_ = toolkit_libdevice_places(here);
             return opened->load(library);
         }));
-    opened->search_attempts_ = std::move(attempts);
+    opened->note_search(std::move(attempts));
     return opened;
 }
 
@@ -134,8 +134,8 @@ Result<IrOutcome> LlvmLibrary::compile(const std::string& code, const std::strin
             Compilation work(table_, target_, settings);
             bool is_fine = work.read(code, module);
             if (is_fine && work.needs_libdevice()) {
-                lacks_libdevice = libdevice_code_.empty();
-                is_fine = !lacks_libdevice && work.add_libdevice(libdevice_code_);
+                lacks_libdevice = libdevice().empty();
+                is_fine = !lacks_libdevice && work.add_libdevice(libdevice());
             }
             if (is_fine && work.optimise()) made.code = work.emit();
             made.log = work.take_log();

@@ -24,7 +24,7 @@ void IrCompiler::note_opened(const SharedLibrary& library, const void* symbol,
         const CompilerFile file{place, stamp_of(place).value_or(FileStamp{})};
         auto code = read_text(place);
         if (!code) continue;
-        libdevice_code_ = *std::move(code);
+        libdevice_ = *std::move(code);
         files_.push_back(file);
         break;
     }

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace LODE_NAMESPACE {
@@ -61,10 +62,16 @@ protected:
     /// The properties without the targets.
     [[nodiscard]] CompilerProperties describe(std::string build) const;
 
-    std::string libdevice_code_;
-    std::vector<std::string> search_attempts_;
+    /// Where the library wasn't, CompilerInfo::search_attempts.
+    void note_search(std::vector<std::string> attempts) noexcept {
+        search_attempts_ = std::move(attempts);
+    }
+    /// Bitcode; empty if there is none.
+    [[nodiscard]] const std::string& libdevice() const noexcept { return libdevice_; }
 
 private:
+    std::string libdevice_;
+    std::vector<std::string> search_attempts_;
     std::filesystem::path path_;
     std::vector<CompilerFile> files_;
     bool is_watched_ = false;

@@ -71,7 +71,7 @@ Result<std::shared_ptr<const NvvmLibrary>> NvvmLibrary::open(const NvrtcSearchEn
                                                    opened.reset(new NvvmLibrary);
                                                    return opened->load(library);
                                                }));
-    opened->search_attempts_ = std::move(attempts);
+    opened->note_search(std::move(attempts));
     return opened;
 }
 
@@ -82,7 +82,7 @@ Native NvvmLibrary::native_of(int result) const {
 Result<IrOutcome> NvvmLibrary::compile(const std::string& code, const std::string& module,
                                        std::span<const std::string> flags) const {
     const bool uses_libdevice = code.find("__nv_") != std::string::npos;
-    if (uses_libdevice && libdevice_code_.empty()) {
+    if (uses_libdevice && libdevice().empty()) {
         return fail_without_libdevice(
             module, "isn't beside libNVVM. Install both from one toolkit or wheel",
             libdevice_places(path()));
@@ -103,8 +103,8 @@ Result<IrOutcome> NvvmLibrary::compile(const std::string& code, const std::strin
     const ProgramScope scope(table_, program);
     result = table_.add_module(program, code.data(), code.size(), module.c_str());
     if (result == success && uses_libdevice) {
-        result = table_.add_module_lazily(program, libdevice_code_.data(), libdevice_code_.size(),
-                                          "libdevice");
+        result =
+            table_.add_module_lazily(program, libdevice().data(), libdevice().size(), "libdevice");
     }
     if (result == success)
         result = table_.compile(program, static_cast<int>(pointers.size()), pointers.data());
