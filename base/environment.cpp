@@ -86,6 +86,9 @@ constexpr EnvironmentVariable table[] = {
      "What the software device checks: memory, race, init, sync, streams, separated by commas; "
      "all, or none.",
      "memory"},
+    {"LODE_EMULATOR_DEBUG",
+     "A socket at which lode debug waits for the processes that it debugs; lode debug sets it.",
+     "not debugged"},
     {"LODE_EMULATOR_DEVICES",
      "The devices that the software device shows, e.g. sm_75,sm_90, or none.", "sm_90"},
     {"LODE_EMULATOR_FINDINGS",

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <span>
 
 namespace LODE_NAMESPACE::os {
@@ -20,6 +21,12 @@ namespace LODE_NAMESPACE::os {
 
 /// The error of an attempt to connect, as an errno value; 0 if there is none.
 [[nodiscard]] int connection_error(int socket) noexcept;
+
+/// Sockets between processes of this machine, which block. Each is without a descriptor, and errno
+/// is set, on failure; a path of more than 107 bytes is one.
+[[nodiscard]] Descriptor listen_at(const std::filesystem::path& path) noexcept;
+[[nodiscard]] Descriptor accept_connection(int listener) noexcept;
+[[nodiscard]] Descriptor connect_to(const std::filesystem::path& path) noexcept;
 
 /// Ends both directions, or only what goes out.
 void shut_down(int socket) noexcept;

@@ -37,6 +37,10 @@ struct Code {
     std::vector<u8> constant_store;  ///< Immediate values, one per lane, padded for alignment.
     u8* constant_base = nullptr;     ///< The first aligned byte in constant_store.
     std::deque<std::vector<const Op*>> jump_tables;
+    /// Where a debugger finds values, if LoadOptions::shares_slots is false: the slots of registers
+    /// and the offsets of variables in local memory, by their indices in `function`.
+    std::vector<Slot> register_slots;
+    std::vector<u32> local_offsets;
     std::shared_ptr<exec::Regions> regions;  ///< The compiled tier's; may be null.
 
     [[nodiscard]] const ptx::Instruction& instruction(const Op* op) const {
@@ -65,7 +69,8 @@ struct ParameterSlot {
 struct SharedVariable {
     u32 offset = 0;
     u32 bytes = 0;
-    std::string name;  ///< Demangled.
+    std::string name;         ///< Demangled.
+    std::string_view symbol;  ///< As in the PTX.
 };
 
 inline constexpr u32 no_parameter_offset = ~u32{0};

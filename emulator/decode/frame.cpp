@@ -103,6 +103,11 @@ std::optional<u32> Frame::constant_value(Slot place) const noexcept {
     return value;
 }
 
+void Frame::note_places(Code& code) const {
+    code.register_slots = registers_;
+    code.local_offsets = locals_;
+}
+
 void Frame::finish(Code& code) const {
     constexpr u32 alignment = 64;
     code.constant_store.resize(constant_bytes_.size() + alignment);

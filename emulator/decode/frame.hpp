@@ -60,6 +60,8 @@ public:
 
     /// Stores the constants and the size of the frame in `code`.
     void finish(Code& code) const;
+    /// Stores the places of registers and local variables, for a debugger.
+    void note_places(Code& code) const;
 
 private:
     const ptx::Function& function_;

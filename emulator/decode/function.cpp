@@ -198,6 +198,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     count_instructions();
     resolve_branches();
     builder_.frame().finish(code_);
+    if (!builder_.build().module->shares_slots) builder_.frame().note_places(code_);
     return std::nullopt;
 }
 

@@ -22,9 +22,9 @@ void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
         build.shared[variable] = info.static_shared;
         auto& variables = build.kernel->shared_variables;
         build.shared_index[variable] = static_cast<u32>(variables.size());
-        variables.push_back(
-            {info.static_shared, static_cast<u32>(variable->bytes),
-             lode::demangled(variable->name).value_or(std::string(variable->name))});
+        variables.push_back({info.static_shared, static_cast<u32>(variable->bytes),
+                             lode::demangled(variable->name).value_or(std::string(variable->name)),
+                             variable->name});
         info.static_shared += static_cast<u32>(variable->bytes);
     }
     u32& offset = build.kernel->dynamic_shared_offset;

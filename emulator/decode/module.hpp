@@ -92,7 +92,8 @@ struct LoadOptions {
     int newest_ptx = 900;  ///< The newest supported .version, 100 * major + minor.
     /// Bytes available for variables.
     std::uint64_t room = ~std::uint64_t{0};
-    /// Registers whose lives don't overlap share memory; false only in tests, for comparison.
+    /// Registers whose lives don't overlap share memory, and those that only addresses need may
+    /// have none; false for a debugger, which reads them by their names.
     bool shares_slots = true;
     /// For the check of synchronisation: what a shuffle takes from an absent lane is reported where
     /// it is used; otherwise at the shuffle, used or not.

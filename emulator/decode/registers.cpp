@@ -177,7 +177,8 @@ void allocate_registers(Builder& b, const std::vector<bool>& keep) {
     for (u32 k = 0; k < count; ++k)
         slots[k] = slots[originals[k]];
     b.frame().set_registers(slots);
-    Indexing indexing = find_indexed_accesses(b.graph(), b.frame());
+    Indexing indexing;
+    if (b.build().module->shares_slots) indexing = find_indexed_accesses(b.graph(), b.frame());
     const auto last = static_cast<u32>(std::max<std::size_t>(function.instructions.size(), 1)) - 1;
     const LiveRange everywhere{0, last};
     std::vector<LiveRange> ranges(count, everywhere);

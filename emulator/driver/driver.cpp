@@ -2,6 +2,7 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/message_text.hpp"
+#include "emulator/debug/session.hpp"
 #include "emulator/devices/visible.hpp"
 #include "emulator/devices/words.hpp"
 #include "emulator/driver/gate.hpp"
@@ -181,6 +182,15 @@ CUresult Driver::initialise() {
             memory, *machine->at(index), static_cast<int>(index), ordinal, settings.workers));
         device->primary = std::make_shared<Context>(*device, next_context_id++, true);
         pools.add(device->default_pool);
+    }
+    if (const auto socket = environment("LODE_EMULATOR_DEBUG")) {
+        std::string why;
+        debug::Session* const session = debug::Session::connect(*socket, why);
+        if (session == nullptr) {
+            log::report(why);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        settings.debugger = &session->debugger();
     }
     gate::watch_forks();
     journal::open();

@@ -28,6 +28,10 @@
 #include <string>
 #include <vector>
 
+namespace lode::emulator::debug {
+class Debugger;
+}
+
 namespace lode::emulator::driver {
 
 /// The CUDA version that the emulator implements.
@@ -41,7 +45,8 @@ struct Settings {
     bool findings_fail = true;     ///< Findings of all checks are errors, not only logged.
     std::uint64_t timeout_ms = 0;  ///< Limit of each launch; 0: none.
     bool timeout_is_default = false;
-    bool launches_wait = false;  ///< CUDA_LAUNCH_BLOCKING
+    bool launches_wait = false;           ///< CUDA_LAUNCH_BLOCKING
+    debug::Debugger* debugger = nullptr;  ///< With LODE_EMULATOR_DEBUG.
 };
 
 /// The UUID of the device with this index in the machine. Its beginning differs from device to

@@ -77,6 +77,8 @@ struct FindingReport {
 /// A function's name for a headline: demangled, without parameters, and not long.
 [[nodiscard]] std::string brief_name(std::string_view symbol);
 
+class DebugHook;
+
 struct LaunchOptions {
     bool cooperative = false;  ///< All blocks are resident at once.
     Checks checks;
@@ -120,6 +122,9 @@ struct LaunchOptions {
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
     /// Takes what the kernel asks of the device runtime. Null: such a call is `refused`.
     DeviceRuntime* device_runtime = nullptr;
+    /// Is called before every op, on the thread that runs it. Such a launch should have one worker
+    /// and compile nothing. May be null.
+    DebugHook* debug = nullptr;
 };
 
 struct LaunchOutcome {

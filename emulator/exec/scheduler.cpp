@@ -2,6 +2,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include "emulator/exec/checks/sync.hpp"
+#include "emulator/exec/debug_hook.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/isa/load_store.hpp"
 
@@ -362,13 +363,21 @@ WarpTurn run_warp(WarpContext& c, Warp& first) {
         c.reason = Leave::none;
         c.resume = nullptr;
         u64 count = 0;
-        do {
-            count += op->instructions;
-            // Another worker may replace the handler by machine code.
-            op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
-            if (op == leave() && c.reason == Leave::fault) [[unlikely]]
-                op = skip_bad_lanes(c);
-        } while (op < c.stop);
+        const auto run_ops = [&](const auto& before) {
+            do {
+                before();
+                count += op->instructions;
+                // Another worker may replace the handler by machine code.
+                op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
+                if (op == leave() && c.reason == Leave::fault) [[unlikely]]
+                    op = skip_bad_lanes(c);
+            } while (op < c.stop);
+        };
+        if (DebugHook* const debug = c.launch->options->debug; debug != nullptr) [[unlikely]] {
+            run_ops([&] { debug->before(c, op); });
+        } else {
+            run_ops([] {});
+        }
         count += std::exchange(c.compiled_instructions, 0);
         worker.instructions += count;
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);

@@ -3,6 +3,7 @@
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/checks/race/order.hpp"
+#include "emulator/exec/debug_hook.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/tensor_memory.hpp"
@@ -51,10 +52,12 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
     }
 }
 
-void report_fault(Launch& launch, const WarpContext& c) {
+void report_fault(Launch& launch, WarpContext& c) {
     FindingReport place = report_at(launch, *c.warp, c.fault.lane, c.fault.op, c.frame);
     place.kind = "fault";
     describe(launch, place, c.fault.text);
+    if (launch.options->debug != nullptr)
+        launch.options->debug->found(c, c.fault.op, c.fault.lane, place.text);
     launch.fail(c.fault.fault, std::move(place));
 }
 

@@ -70,8 +70,9 @@ TEST_CASE("completion: each shell accepts its script") {
 
 TEST_CASE("man pages: groff finds nothing wrong, and every option is there") {
     const auto folder = make_scratch();
-    for (const std::string name : {"", "info", "init", "compile", "link", "run", "variants",
-                                   "cache", "warm", "doctor", "emulate", "bench", "completion"}) {
+    for (const std::string name :
+         {"", "info", "init", "compile", "link", "run", "variants", "cache", "warm", "doctor",
+          "emulate", "debug", "bench", "completion"}) {
         CAPTURE(name);
         std::vector<std::string> words = {"help", "--man"};
         if (!name.empty()) words.push_back(name);

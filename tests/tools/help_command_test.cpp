@@ -63,7 +63,7 @@ TEST_CASE("help: the commands have headings, and the first screen says where to 
           "This machine and its shell:\n  info ", "Common options:\n  -h, --help ",
           "\nDocuments: ", "\nExample:\n  lode run saxpy.cu saxpy "})
         CHECK_CONTAINS(help, title);
-    CHECK(all_commands().size() == 27);
+    CHECK(all_commands().size() == 28);
     CHECK_CONTAINS(help_of({"cache", "gc"}), "Options of lode cache:\n  --folder DIR ");
     for (const Words& words : {Words{"help", "cache", "gc"}, {"--json", "help", "cache", "gc"}})
         CHECK(lode::test::lode(words).out == help_of({"cache", "gc"}));

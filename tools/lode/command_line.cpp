@@ -148,7 +148,8 @@ bool is_option(const std::string& word) {
 
 /// Whether what follows `--` is a program and its arguments.
 bool runs_program(const CLI::App& command) {
-    return command.get_name() == "emulate" || command.get_name() == "cached";
+    return command.get_name() == "emulate" || command.get_name() == "cached" ||
+           command.get_name() == "debug";
 }
 
 /// What is wrong with words that nothing takes.

@@ -47,6 +47,7 @@ Command declare_cached(CLI::App& app);
 Command declare_warm(CLI::App& app);
 Command declare_doctor(CLI::App& app);
 Command declare_emulate(CLI::App& app);
+Command declare_debug(CLI::App& app);
 Command declare_bench(CLI::App& app);
 Command declare_completion(CLI::App& app);
 /// Hidden: `help --man` stands for it.

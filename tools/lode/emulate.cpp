@@ -1,5 +1,7 @@
 // `lode emulate`: runs a program with the software device as its CUDA driver, and collects what the
 // device finds wrong in it and in its child processes.
+#include "tools/lode/emulate.hpp"
+
 #include "base/file.hpp"
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
@@ -19,20 +21,8 @@
 #include <fmt/format.h>
 
 namespace lode::tool {
-namespace {
 
-struct EmulateCommand {
-    std::vector<std::string> command;
-    std::string devices;
-    std::string checks;
-    std::string findings;
-    bool allow_unused = false;
-    ChildOutput output = ChildOutput::to_stdout;
-};
-
-/// The library of the software device. Opening it here reports wrong devices and checks before the
-/// program starts.
-Result<std::filesystem::path> find_device(const EmulateCommand& values) {
+Result<std::filesystem::path> find_device(const Emulation& values) {
     if (!values.devices.empty()) ::setenv("LODE_EMULATOR_DEVICES", values.devices.c_str(), 1);
     if (!values.checks.empty()) ::setenv("LODE_EMULATOR_CHECK", values.checks.c_str(), 1);
     ::unsetenv("LODE_EMULATOR_REPORT");  // It is the program's, not this command's.
@@ -46,9 +36,14 @@ Result<std::filesystem::path> find_device(const EmulateCommand& values) {
     return std::filesystem::path(driver->origin());
 }
 
-Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path& device) {
+Result<Answer> emulate(const Emulation& values, const std::filesystem::path& device) {
     const HeldSignals signals;
     LODE_TRY_ASSIGN(const auto folder, EmulationFolder::create(device));
+    ChildEnvironment environment = folder.environment();
+    if (values.begin) {
+        LODE_TRY_ASSIGN(const bool begins, values.begin(folder.path(), environment));
+        if (!begins) return Answer{};
+    }
     write_stderr(message_text(
         fmt::format(
             "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
@@ -57,7 +52,7 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
     for (const auto& [name, meant] : misspelt_variables())
         write_stderr(fmt::format(
             "lode: {} is set, but lode has no such variable. {} may be meant.\n", name, meant));
-    const ChildEnd end = run_child(values.command, folder.environment(), values.output);
+    const ChildEnd end = run_child(values.command, environment, values.output);
 
     Answer answer;
     EmulationReport report;
@@ -93,12 +88,10 @@ Result<Answer> emulate(const EmulateCommand& values, const std::filesystem::path
     return answer;
 }
 
-}  // namespace
-
 Command declare_emulate(CLI::App& app) {
     auto* command =
         app.add_subcommand("emulate", "Run a program with the software device as its CUDA driver");
-    const auto values = std::make_shared<EmulateCommand>();
+    const auto values = std::make_shared<Emulation>();
     command->add_option("COMMAND", values->command, "The program and its arguments, after --")
         ->required()
         ->type_name("");

@@ -55,6 +55,7 @@ constexpr Example examples[] = {
     {"lode cached", "lode cached --drop-in nvrtc"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --pack app.pack"},
     {"lode warm", "lode warm app.jsonl --arch sm_90 --check"},
+    {"lode debug", "lode debug -- ./app"},
     {"lode emulate", "lode emulate -- ./app"},
     {"lode emulate", "lode emulate --check memory,race --findings findings.sarif -- ./app"},
     {"lode bench", "lode bench --short --html bench.html"},

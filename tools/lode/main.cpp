@@ -137,8 +137,9 @@ int run(int argc, char** argv) {
         Group{"Run and compile",
               {declare_run(app), declare_compile(app), declare_link(app), declare_init(app)}},
         Group{"Cache", {declare_cache(app), declare_cached(app), declare_warm(app)}},
-        Group{"Check and measure",
-              {declare_emulate(app), declare_variants(app), declare_bench(app)}},
+        Group{
+            "Check and measure",
+            {declare_emulate(app), declare_debug(app), declare_variants(app), declare_bench(app)}},
         Group{"This machine and its shell",
               {declare_info(app), declare_doctor(app), declare_completion(app)}},
         Group{"", {declare_man(app)}}};

@@ -92,7 +92,8 @@ std::string man_page(const CommandRow& command, const CommandRow& program,
         page += ".fi\n";
     }
     page += ".SH EXIT STATUS\n0 for success, 1 if the work failed, 2 for bad usage.\n";
-    if (command.name == "lode emulate" || command.name == "lode cached")
+    if (command.name == "lode emulate" || command.name == "lode cached" ||
+        command.name == "lode debug")
         page += "Otherwise that of the program; 126 and 127 if it can't be started.\n";
     page += ".SH SEE ALSO\n";
     std::string others;

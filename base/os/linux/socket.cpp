@@ -1,11 +1,53 @@
 #include "base/os/socket.hpp"
 
 #include <cerrno>
+#include <cstring>
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 namespace LODE_NAMESPACE::os {
+
+namespace {
+
+/// A new socket for which `use`, bind() or connect(), has taken the path.
+Descriptor socket_at(const std::filesystem::path& path,
+                     int (*use)(int, const sockaddr*, socklen_t)) noexcept {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string& name = path.native();
+    if (name.size() >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return {};
+    }
+    std::memcpy(address.sun_path, name.data(), name.size());
+    Descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!made) return {};
+    if (use(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        const int problem = errno;
+        made = {};
+        errno = problem;
+    }
+    return made;
+}
+
+}  // namespace
+
+Descriptor listen_at(const std::filesystem::path& path) noexcept {
+    Descriptor made = socket_at(path, &::bind);
+    constexpr int most_waiting = 64;
+    if (made && ::listen(made.get(), most_waiting) != 0) return {};
+    return made;
+}
+
+Descriptor accept_connection(int listener) noexcept {
+    return Descriptor(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+}
+
+Descriptor connect_to(const std::filesystem::path& path) noexcept {
+    return socket_at(path, &::connect);
+}
 
 std::ptrdiff_t send(int socket, std::span<const std::byte> bytes) noexcept {
     return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);

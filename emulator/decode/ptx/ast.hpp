@@ -79,7 +79,8 @@ struct Variable {
 struct Register {
     std::uint8_t bytes = 0;  ///< 0 for a predicate.
     Class kind = Class::bits;
-    std::uint8_t lanes = 1;  ///< In a vector's first register: the number of registers.
+    std::uint8_t lanes = 1;      ///< In a vector's first register: the number of registers.
+    std::string_view name = {};  ///< A scalar's, or that of a vector's first register.
 };
 
 enum class OperandKind : std::uint8_t {
@@ -167,6 +168,7 @@ struct Location {
     std::uint32_t file = 0, line = 0;
     std::uint32_t parent = 0;  ///< The call site of inlined code; 0 if not inlined or unknown.
     std::uint32_t column = 0;
+    std::string_view function = {};  ///< Inlined code's: the label of its name in .debug_str.
 };
 
 /// The possible targets of an indirect call or an indexed branch.

@@ -285,6 +285,7 @@ std::optional<Parser::Named> Parser::find(std::string_view name) {
         if (fresh) {
             const Register& each = range->second.each;
             function_->registers.resize(next + each.lanes, each);
+            function_->registers[next].name = name;
         }
         return Named{Named::Kind::reg, made->second};
     }

@@ -23,7 +23,7 @@ void Parser::location() {
         return std::array{expect_small(true), expect_small(true), expect_small(true)};
     };
     const std::array<std::uint32_t, 3> here = place();
-    Location made{here[0], here[1], 0, here[2]};
+    Location made{here[0], here[1], 0, here[2], {}};
     auto& all = function_->locations;
     if (accept(',')) {
         constexpr Needs inlined{0, 700};
@@ -31,6 +31,7 @@ void Parser::location() {
         if (lexer_.text != "function_name") return fail_expecting("'function_name'");
         lexer_.next();
         function_names_.emplace_back(lexer_.text, lexer_.line);
+        made.function = lexer_.text;
         expect_word();
         if (accept('+')) expect_count();
         expect(',');

@@ -272,6 +272,7 @@ void Parser::declare_register(const Variable& variable, std::uint64_t count, boo
         const auto index = static_cast<std::uint32_t>(function_->registers.size());
         declare_name(variable.name, {Named::Kind::reg, index}, variable.line);
         function_->registers.resize(index + each.lanes, each);
+        function_->registers[index].name = variable.name;
         return;
     }
     Scope& scope = scopes_.back();

@@ -40,6 +40,7 @@ LoadOutcome load_ptx(Context& context, std::string_view ptx, std::shared_ptr<Lin
                          .label = "module",
                          .newest_ptx = newest_ptx(),
                          .room = device.total_memory() - std::min(used, device.total_memory()),
+                         .shares_slots = driver().settings.debugger == nullptr,
                          .follows_shuffles = driver().settings.checks.sync,
                          .lines = std::move(lines)});
 }

@@ -1,5 +1,6 @@
 #include "emulator/driver/launch/queued_launch.hpp"
 
+#include "emulator/debug/debugger.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/journal.hpp"
 #include "emulator/driver/launch/device_works.hpp"
@@ -123,8 +124,29 @@ bool run_grid(const QueuedLaunch& launch, DeviceWorks& children, Findings& findi
     TouchedBytes touched;
     StreamOrder* const order = driver().order.get();
     if (order != nullptr) options.touched = &touched;
-    const exec::LaunchOutcome outcome = device.machine.launch(
-        launch.module->code(), launch.kernel.name, launch.shape, launch.parameters, options);
+    debug::Debugger* const debugger = settings.debugger;
+    if (debugger != nullptr) {
+        options.debug = debugger;
+        options.workers = 1;
+        options.compile_after = 0;
+        options.timeout = {};
+        const auto once = [debugger](auto& tell) {
+            tell = [debugger, tell](const auto& what) {
+                if (!debugger->is_repeating()) tell(what);
+            };
+        };
+        once(options.print);
+        once(options.complain);
+        once(options.finding);
+        once(options.repeated);
+        debugger->begin_launch(driver().memory);
+    }
+    exec::LaunchOutcome outcome;
+    do {
+        outcome = device.machine.launch(launch.module->code(), launch.kernel.name, launch.shape,
+                                        launch.parameters, options);
+    } while (debugger != nullptr && debugger->runs_again());
+    if (debugger != nullptr) debugger->end_launch();
     if (order != nullptr)
         order->note(std::move(touched), {exec::brief_name(launch.kernel.name), {}, true});
     if (outcome.fault == exec::Fault::none) return true;

@@ -1,4 +1,5 @@
 // Counts and reports the findings of checks that don't stop the kernel.
+#include "emulator/exec/debug_hook.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <utility>
@@ -64,6 +65,7 @@ void report_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::s
     report.number = number;
     launch.reported.push_back(report);
     launch.options->finding(report);
+    if (launch.options->debug != nullptr) launch.options->debug->found(c, op, lane, report.text);
 }
 
 void tell_repeated(Launch& launch) try {
