@@ -23,6 +23,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -170,7 +171,8 @@ void compare(const std::string& name, const std::string& product, int rounds,
     std::fflush(stdout);
 }
 
-/// NVVM IR of tests/ir, to PTX; nothing where libNVVM is missing.
+/// NVVM IR of tests/ir, to PTX; nothing where libNVVM is missing. lode starts a thread for each
+/// compilation; direct calls on a new thread show how much of the difference that is.
 void run_nvvm(const lode::Compiler& compiler, int rounds, lode::bench::Results& results) {
     using lode::Source;
     const auto info = compiler.info(Source::Language::nvvm_ir);
@@ -189,8 +191,10 @@ void run_nvvm(const lode::Compiler& compiler, int rounds, lode::bench::Results& 
                     .empty())
                 throw std::runtime_error("raw libNVVM fails on " + source.name());
         };
-        compare(name + ".ll", "libNVVM", rounds, results, raw,
-                [&] { lode::unwrap(compiler.compile(source, arch)); });
+        const auto ours = [&] { lode::unwrap(compiler.compile(source, arch)); };
+        compare(name + ".ll", "libNVVM", rounds, results, raw, ours);
+        compare(
+            name + ", thread", "libNVVM", rounds, results, [&] { std::jthread{raw}; }, ours);
     }
 }
 
