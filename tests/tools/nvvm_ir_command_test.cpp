@@ -4,6 +4,9 @@
 #include "tests/tools/process.hpp"
 
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -161,6 +164,53 @@ TEST_CASE("lode compile: --llvm-ir makes LLVM IR of a .ll file, and leaves CUDA 
         no_driver);
     CHECK(mixed.exit_code == 2);
     CHECK(mixed.complains("clang.cu are in different languages"));
+}
+
+TEST_CASE("lode compile: an option that the file's language doesn't have is refused by its name") {
+    const auto folder = make_scratch();
+    const auto ptx = (folder.path() / "scale.ptx").string();
+    std::ofstream(ptx) << ".version 7.0\n.target sm_70\n.address_size 64\n";
+    const std::string cuda = LODE_SOURCE_DIR "/tests/ir/clang.cu";
+    const std::vector<std::vector<std::string>> of_a_front_end = {
+        {"--define", "N=4"},   {"--include", "."}, {"--std", "17"}, {"--tile", "none"},
+        {"--tile", "enabled"}, {"--optix-ir"},     {"--name", "k"}, {"--flag", "--restrict"}};
+    const auto refuses = [&](const std::string& file, const std::vector<std::string>& option,
+                             const std::string& language) {
+        const std::string named = option.front() == "--name"   ? "the name expression 'k'"
+                                  : option.front() == "--flag" ? "the extra flag '--restrict'"
+                                                               : option.front();
+        std::vector<std::string> words = {"compile", file,        "--arch",
+                                          "sm_80",   "--out-dir", folder.path().string()};
+        words.insert(words.end(), option.begin(), option.end());
+        const auto outcome = ::lode::test::lode(words, no_driver);
+        CAPTURE(outcome.err);
+        CHECK(outcome.exit_code == 2);
+        CHECK(outcome.complains("is " + language + ", which "));
+        CHECK(outcome.complains(named));
+    };
+    refuses(cuda, {"--llvm-ir"}, "CUDA C++");
+    refuses(ptx, {"--llvm-ir"}, "PTX");
+    std::vector<std::vector<std::string>> of_compilers = of_a_front_end;
+    for (const char* option : {"--fast-math", "--relocatable", "--lto"})
+        of_compilers.push_back({option});
+    for (const char* preset : {"ieee", "fast", "host_comparable"})
+        of_compilers.push_back({"--math", preset});
+    for (const auto& option : of_compilers)
+        refuses(ptx, option, "PTX");
+    if (!has_nvvm()) return;
+    for (const auto& option : of_a_front_end)
+        refuses(module_path("scale"), option, "NVVM IR");
+    refuses(module_path("scale"), {"--relocatable"}, "NVVM IR");
+    const auto llvm = llvm_here();
+    if (!llvm) return;
+    for (auto option : of_a_front_end) {
+        option.emplace_back("--llvm-ir");
+        refuses(module_path("scale", dialect_of(*llvm)), option, "LLVM IR");
+    }
+    for (const char* option : {"--relocatable", "--lto"})
+        refuses(module_path("scale", dialect_of(*llvm)), {option, "--llvm-ir"}, "LLVM IR");
+    refuses(module_path("scale", dialect_of(*llvm)), {"--math", "host_comparable", "--llvm-ir"},
+            "LLVM IR");
 }
 
 TEST_CASE("lode run: LLVM IR runs on the software device") {

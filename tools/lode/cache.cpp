@@ -221,6 +221,7 @@ Result<Answer> clear(const CacheCommand& command) {
 }
 
 Status check_why(CacheCommand& command) {
+    LODE_TRY(check_options(command.source, command.flags));
     LODE_TRY_ASSIGN(command.options, to_compile_options(command.flags));
     LODE_TRY_ASSIGN(command.target,
                     read_arch(command.arch, language_of(command.source, command.flags.llvm_ir)));

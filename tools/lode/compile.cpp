@@ -83,6 +83,7 @@ Status check_files(const CompileCommand& command) {
         };
         if (language(file) != language(first) && file != standard_input && first != standard_input)
             return fail_for_languages(first, file);
+        LODE_TRY(check_options(file, command.flags));
         const auto [other, is_new] = written.try_emplace(stem_of(file), file);
         if (is_new) continue;
         if (other->second == file) {

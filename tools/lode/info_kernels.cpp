@@ -85,6 +85,7 @@ Result<KernelOccupancy> occupancy_of(const KernelResources& kernel,
 Result<KernelsRequest> read_kernels_request(const std::string& file,
                                             const std::vector<std::string>& arch_names,
                                             const CompileFlags& flags) {
+    LODE_TRY(check_options(file, flags));
     LODE_TRY_ASSIGN(auto options, to_compile_options(flags));
     LODE_TRY_ASSIGN(auto list, read_arch_list(arch_names, language_of(file, flags.llvm_ir)));
     if (list.all) {

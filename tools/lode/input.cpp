@@ -73,6 +73,30 @@ Source::Language language_of(const std::string& name, bool is_llvm_ir) {
     return is_llvm_ir && may_be ? Source::Language::llvm_ir : told;
 }
 
+Status check_options(const std::string& name, const CompileFlags& flags) {
+    if (name == standard_input) return {};
+    const auto language = language_of(name, flags.llvm_ir);
+    const auto refuse = [&](std::string_view option, std::string_view why) -> Status {
+        return fail(Errc::invalid_argument,
+                    fmt::format("'{}' is {}, which {} doesn't apply to: {}. Leave {} out.", name,
+                                to_string(language), option, why, option));
+    };
+    if (flags.llvm_ir && language != Source::Language::llvm_ir)
+        return refuse("--llvm-ir", "it tells the language of .ll and .bc files");
+    if (language == Source::Language::cuda) return {};
+    constexpr std::string_view front_end = "it is an option of a C++ front end";
+    if (!flags.standard.empty()) return refuse("--std", front_end);
+    if (!flags.tile.empty()) return refuse("--tile", front_end);
+    constexpr std::string_view decided = "the precision is part of each of its instructions";
+    if (language == Source::Language::ptx && !flags.math.empty()) return refuse("--math", decided);
+    if (language == Source::Language::ptx && flags.fast_math) return refuse("--fast-math", decided);
+    if (language == Source::Language::llvm_ir && flags.math == "host_comparable") {
+        return refuse("--math host_comparable",
+                      "each of its instructions tells whether it may be fused");
+    }
+    return {};
+}
+
 Result<Source> source_of(const std::string& name, bool is_llvm_ir) {
     if (name != standard_input) return Source::file(name, language_of(name, is_llvm_ir));
     LODE_TRY_ASSIGN(const auto bytes, read_standard_input());

@@ -1,6 +1,8 @@
 // The files that a command line names, where "-" is standard input.
 #pragma once
 
+#include "tools/lode/options.hpp"
+
 #include <lode/base/error.hpp>
 #include <lode/jit/source.hpp>
 
@@ -27,6 +29,11 @@ inline constexpr std::string_view standard_input = "-";
 /// The language that a file's name tells, but with --llvm-ir LLVM IR in the place of NVVM IR, and
 /// for standard input.
 [[nodiscard]] Source::Language language_of(const std::string& name, bool is_llvm_ir);
+
+/// Refuses an option that a file's language doesn't have and that to_compile_options() can't show,
+/// because it names the default or a language. Standard input has any language here. Error:
+/// invalid_argument.
+[[nodiscard]] Status check_options(const std::string& name, const CompileFlags& flags);
 
 /// A file of language_of(); standard input is read and named "stdin.ptx" if it begins as PTX,
 /// "stdin.ll" or "stdin.bc" if it begins as IR, else "stdin.cu", which tells its language without

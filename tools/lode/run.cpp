@@ -112,6 +112,7 @@ Status check_kernel_name(const RunCommand& command) {
 Result<RunRequest> read_request(const RunCommand& command) {
     LODE_TRY(check_kernel_name(command));
     LODE_TRY_ASSIGN(const auto shape, read_shape(command));
+    LODE_TRY(check_options(command.file, command.flags));
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     std::optional<Arch> arch;
     if (!command.arch.empty() && command.arch != native_arch) {  // The device's own.
