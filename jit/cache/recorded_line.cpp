@@ -1,5 +1,6 @@
 #include "jit/cache/recorded_line.hpp"
 
+#include "base/base64.hpp"
 #include "base/try.hpp"
 #include "jit/request/options_fields.hpp"
 #include "jit/request/options_text.hpp"
@@ -92,23 +93,31 @@ bool needs_working_folder(const CompileRequest& request) {
 Result<std::string> recorded_line(const CompileRequest& request,
                                   const std::filesystem::path& working_folder) {
     const auto& [source, arch, options, names, limits] = request;
-    Json line;
-    line["manifest"] = 1;
-    if (source.is_file()) {
-        line["file"] = source.name();
-    } else {
-        line["name"] = source.name();
-        line["text"] = source.code();
-    }
-    const auto usual =
-        source.is_file() ? Source::language_of(source.name()) : Source::Language::cuda;
-    if (source.language() != usual) line["language"] = name_of(source.language());
-    line["folder"] = working_folder.string();
-    line["arch"] = arch.to_string();
-    if (auto changes = changes_of(options); !changes.empty()) line["options"] = std::move(changes);
-    if (!names.empty()) line["names"] = names;
-    try {
+    const auto dump = [&](const char* key, const auto& code_of) {
+        Json line;
+        line["manifest"] = 1;
+        if (source.is_file()) {
+            line["file"] = source.name();
+        } else {
+            line["name"] = source.name();
+            line[key] = code_of(source.code());
+        }
+        const auto usual =
+            source.is_file() ? Source::language_of(source.name()) : Source::Language::cuda;
+        if (source.language() != usual) line["language"] = name_of(source.language());
+        line["folder"] = working_folder.string();
+        line["arch"] = arch.to_string();
+        if (auto changes = changes_of(options); !changes.empty())
+            line["options"] = std::move(changes);
+        if (!names.empty()) line["names"] = names;
         return line.dump();
+    };
+    try {
+        try {
+            return dump("text", [](const std::string& code) { return code; });
+        } catch (const Json::type_error&) {  // JSON can't hold it.
+            return dump("base64", to_base64);
+        }
     } catch (const Json::type_error&) {
         return fail(Errc::invalid_argument,
                     fmt::format("The request for '{}' isn't recorded: it contains a text that "

@@ -16,7 +16,8 @@ inline constexpr std::string_view recorded_line_start = R"({"manifest":1,)";
 
 /// The line of a request, without the end of the line, the compiler and the time: the same for
 /// equal requests. Paths are kept as they are, with the working folder, because the code may
-/// contain both. Errors: invalid_argument for a text that JSON can't hold (not UTF-8).
+/// contain both. Code in memory that isn't UTF-8, which JSON can't hold, is in base64. Errors:
+/// invalid_argument for another text that isn't UTF-8.
 [[nodiscard]] Result<std::string> recorded_line(const CompileRequest& request,
                                                 const std::filesystem::path& working_folder);
 

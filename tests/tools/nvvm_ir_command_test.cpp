@@ -111,6 +111,7 @@ TEST_CASE("lode warm: a recording of IR and PTX fills another cache") {
     if (!has_nvvm()) return;
     const auto folder = make_scratch();
     const std::string out = folder.path().string();
+    const std::string in_memory = out + "/latin1.ll";
     const auto in_cache = [&](const char* name) {
         return Environment{{"LODE_DRIVER", "/nonexistent/libcuda.so.1"},
                            {"LODE_CACHE", "on"},
@@ -119,9 +120,10 @@ TEST_CASE("lode warm: a recording of IR and PTX fills another cache") {
     };
     const auto compile = [&](const char* cache) {
         std::string all;
-        for (const auto& file : {module_path("sine"), out + "/ptx.ptx"}) {
-            const auto outcome = ::lode::test::lode(
-                {"compile", file, "--arch", "sm_90", "--out-dir", out}, in_cache(cache));
+        for (const auto& file : {module_path("sine"), out + "/ptx.ptx", std::string("-")}) {
+            const auto outcome =
+                ::lode::test::lode({"compile", file, "--arch", "sm_90", "--out-dir", out},
+                                   in_cache(cache), {.in = file == "-" ? in_memory : ""});
             CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
             all += outcome.out;
         }
@@ -131,6 +133,8 @@ TEST_CASE("lode warm: a recording of IR and PTX fills another cache") {
         {"compile", module_path("scale"), "--arch", "compute_75", "-o", out + "/ptx.ptx"},
         no_driver);
     REQUIRE_MESSAGE(ptx.exit_code == 0, ptx.err);
+    // Like bitcode, no UTF-8.
+    std::ofstream(in_memory) << "; gr\xfc\xdf\n" << text_of(module_path("scale"));
     compile("first");
     Environment elsewhere = in_cache("second");
     elsewhere.erase("LODE_RECORD");

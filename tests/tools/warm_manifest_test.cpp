@@ -205,7 +205,10 @@ TEST_CASE("warm manifest: an error names the file, the place and the value") {
           "app.json: /requests/1/arch is []; it must name at least one architecture.");
     CHECK(refusal_of_request("5") == "app.json: /requests/1 is 5; it must be an object.");
     CHECK(refusal_of_request("{}") ==
-          "app.json: /requests/1 says nothing to compile: it needs 'file', 'text' or 'family'.");
+          "app.json: /requests/1 says nothing to compile: it needs 'file', 'text', "
+          "'base64' or 'family'.");
+    CHECK(refusal_of_request(R"({"base64": "QkPA3g="})") ==
+          "app.json: /requests/1/base64 is \"QkPA3g=\"; it must be base64.");
     CHECK(refusal_of_request(R"({"file": "a.cu", "text": ""})") ==
           "app.json: /requests/1 has both 'file' and 'text'; only one of them is possible.");
     CHECK(refusal_of_request(R"({"file": "a.cu", "options": {}, "flags": []})")

@@ -1,5 +1,6 @@
 #include "tools/lode/warm_manifest.hpp"
 
+#include "base/base64.hpp"
 #include "base/file.hpp"
 #include "base/message_text.hpp"
 #include "base/suggested_arch.hpp"
@@ -240,6 +241,14 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
         {"manifest", check_version},
         {"file", into(file)},
         {"text", into(text)},
+        {"base64",
+         [&](const Node& it) -> Status {
+             LODE_TRY_ASSIGN(const auto encoded, it.text());
+             auto bytes = from_base64(encoded);
+             if (!bytes) return it.wrong("it must be base64");
+             text = *std::move(bytes);
+             return {};
+         }},
         {"name", into(name)},
         {"language", into(language)},
         {"embedded", into(embedded_headers)},
@@ -277,18 +286,24 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
                     fmt::format("{} has both '{}' and '{}'; only one of them is possible.",
                                 node.where(), first, second));
     };
-    if (!node.has("file") && !node.has("text") && !node.has("family")) {
+    const bool has_code = node.has("text") || node.has("base64");
+    if (!node.has("file") && !has_code && !node.has("family")) {
         return fail(Errc::invalid_argument,
-                    fmt::format("{} says nothing to compile: it needs 'file', 'text' or 'family'.",
+                    fmt::format("{} says nothing to compile: it needs 'file', 'text', 'base64' or "
+                                "'family'.",
                                 node.where()));
     }
     for (const auto& [first, second] :
-         {std::pair("file", "text"), std::pair("file", "family"), std::pair("text", "family"),
-          std::pair("file", "name"), std::pair("family", "name"), std::pair("family", "language"),
+         {std::pair("file", "text"),         std::pair("file", "family"),
+          std::pair("text", "family"),       std::pair("file", "name"),
+          std::pair("family", "name"),       std::pair("family", "language"),
           std::pair("embedded", "language"), std::pair("text", "embedded"),
-          std::pair("family", "embedded"), std::pair("options", "flags"),
-          std::pair("names", "kernels"), std::pair("family", "names"),
-          std::pair("family", "kernels"), std::pair("file", "rows"), std::pair("text", "rows")}) {
+          std::pair("family", "embedded"),   std::pair("options", "flags"),
+          std::pair("names", "kernels"),     std::pair("family", "names"),
+          std::pair("family", "kernels"),    std::pair("file", "rows"),
+          std::pair("text", "rows"),         std::pair("text", "base64"),
+          std::pair("file", "base64"),       std::pair("base64", "family"),
+          std::pair("base64", "embedded"),   std::pair("base64", "rows")}) {
         LODE_TRY(either(first, second));
     }
     request.folder = (folder / own_folder).lexically_normal();
@@ -303,7 +318,7 @@ Result<ManifestRequest> read_request(const Node& node, const std::filesystem::pa
                             embedded(request.folder / header));
         }
     }
-    if (node.has("text")) request.source = Source::of(language, std::move(text), name);
+    if (has_code) request.source = Source::of(language, std::move(text), name);
     const auto is_virtual = [](const auto& arch) { return arch && !arch->is_real(); };
     if (request.source && request.source->language() == Source::Language::ptx &&
         std::ranges::any_of(request.archs, is_virtual)) {

@@ -111,18 +111,21 @@ TEST_CASE("recorder: the time and the compiler don't make a request another one"
     CHECK(std::string(without_measurement(whole)) + "}" == line);
 }
 
-TEST_CASE("recorder: only UTF-8 is recorded, and a warning names what isn't") {
-    const auto takes = [](std::string_view text) {
-        return recorded_line({Source::text(std::string(text)), *Arch::parse("sm_90")}, "/")
-            .has_value();
+TEST_CASE("recorder: code that isn't UTF-8 is in base64, and a warning names another such text") {
+    const auto key_of = [](std::string_view code) {
+        const auto line = line_of(Source::text(std::string(code)));
+        return line.find(R"("text":)") != std::string::npos ? "text" : "base64";
     };
     for (const auto* good :
          {"", "plain", "\x7f", "\u00fc\u20ac", "\U0001F600", "\U0010FFFF", "\ud7ff", "\ue000"})
-        CHECK_MESSAGE(takes(good), good);
+        CHECK_MESSAGE(key_of(good) == "text", good);
     for (const std::string_view bad :
          {"\xfc", "\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
           "\xf4\x90\x80\x80", "\xf0\x80\x80\xaf", "\xf5\x80\x80\x80", "a\xe2\x82"})
-        CHECK_FALSE(takes(bad));
+        CHECK(key_of(bad) == "base64");
+    CHECK(line_of(Source::llvm_ir("BC\xc0\xde", "k.bc")) ==
+          R"({"manifest":1,"name":"k.bc","base64":"QkPA3g==","language":"llvm_ir",)"
+          R"("folder":"/work","arch":"sm_90"})");
 
     const Scratch scratch;
     std::vector<std::string> log;
@@ -130,10 +133,10 @@ TEST_CASE("recorder: only UTF-8 is recorded, and a warning names what isn't") {
         recording(scratch, scratch / "record",
                   Log([&](LogLevel, std::string_view line) { log.emplace_back(line); }));
     for (int i = 0; i < 2; ++i)
-        CHECK(process.compile(Source::text("gr\xfc\xdf", "greeting.cu")).image);
+        CHECK(process.compile(Source::text("a", "gr\xfc\xdf.cu")).image);
     REQUIRE(log.size() == 1);
     CHECK(log[0] ==
-          "LODE_RECORD: The request for 'greeting.cu' isn't recorded: it contains a text that "
+          "LODE_RECORD: The request for 'gr\xfc\xdf.cu' isn't recorded: it contains a text that "
           "isn't UTF-8, which JSON can't hold.");
 }
 
