@@ -53,6 +53,15 @@ public:
         return found == objects_.end() ? nullptr : found->second;
     }
 
+    /// The first object for which `fits` returns true; nullptr if none.
+    template <class Predicate>
+    [[nodiscard]] std::shared_ptr<Object> find_if(Predicate&& fits) const {
+        const std::shared_lock lock(mutex_);
+        for (const auto& [native, object] : objects_)
+            if (fits(*object)) return object;
+        return nullptr;
+    }
+
     /// Removes the object; nullptr if the handle isn't live.
     std::shared_ptr<Object> remove(Native native) {
         const std::unique_lock lock(mutex_);

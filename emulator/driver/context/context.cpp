@@ -219,7 +219,7 @@ namespace {
 /// State of one thread. Its default streams close when the thread ends.
 struct ThreadState {
     std::uint64_t generation = 0;
-    std::vector<std::shared_ptr<Context>> stack;
+    std::vector<ContextUse> stack;
     std::vector<std::shared_ptr<Stream>> streams;
 
     ~ThreadState() { forget(); }
@@ -245,30 +245,39 @@ ThreadState& thread_state() {
 
 Context* top() {
     const auto& stack = thread_state().stack;
-    return stack.empty() ? nullptr : stack.back().get();
+    return stack.empty() ? nullptr : stack.back().context.get();
 }
 
-void push(std::shared_ptr<Context> context) {
-    thread_state().stack.push_back(std::move(context));
+ContextUse use() {
+    const auto& stack = thread_state().stack;
+    return stack.empty() ? ContextUse() : stack.back();
 }
 
-std::shared_ptr<Context> pop() {
+void push(ContextUse use) {
+    thread_state().stack.push_back(std::move(use));
+}
+
+ContextUse pop() {
     auto& stack = thread_state().stack;
-    if (stack.empty()) return nullptr;
-    auto context = std::move(stack.back());
+    if (stack.empty()) return {};
+    auto use = std::move(stack.back());
     stack.pop_back();
-    return context;
+    return use;
 }
 
-void set(std::shared_ptr<Context> context) {
+void set(ContextUse use) {
     pop();
-    if (context != nullptr) push(std::move(context));
+    if (use.context != nullptr) push(std::move(use));
 }
 
 CUresult open_context(Context*& context) {
+    const auto& stack = thread_state().stack;
     context = top();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    return context->is_open() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    const auto& green = stack.back().green;
+    return context->is_open() && (green == nullptr || !green->is_closed())
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 std::shared_ptr<Stream> thread_stream(Context& context) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/driver/abi.hpp"
+#include "emulator/driver/context/green_context.hpp"
 #include "emulator/driver/stream/stream.hpp"
 
 #include <array>
@@ -112,11 +113,13 @@ namespace current {
 
 /// nullptr when the stack is empty.
 Context* top();
-void push(std::shared_ptr<Context> context);
-/// nullptr when the stack is empty.
-std::shared_ptr<Context> pop();
-/// Replaces the top; nullptr pops.
-void set(std::shared_ptr<Context> context);
+/// The top; without a context when the stack is empty.
+ContextUse use();
+void push(ContextUse use);
+/// Without a context when the stack is empty.
+ContextUse pop();
+/// Replaces the top; without a context pops.
+void set(ContextUse use);
 
 /// Returns the current context; INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED after its end.
 CUresult open_context(Context*& context);

@@ -21,7 +21,7 @@ CUresult create(const char* symbol, CUcontext* out, unsigned flags, CUdevice dev
         context->open();
         ++state.created_contexts;
         *out = state.contexts.add(context);
-        current::push(std::move(context));
+        current::push({std::move(context), nullptr});
         return CUDA_SUCCESS;
     });
 }
@@ -41,18 +41,18 @@ CUresult destroy(CUcontext handle) {
 CUresult push(const char* symbol, CUcontext handle) {
     return enter(symbol, [&]() -> CUresult {
         if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        auto context = driver().contexts.find(handle);
-        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-        current::push(std::move(context));
+        auto use = find_context(handle);
+        if (use.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        current::push(std::move(use));
         return CUDA_SUCCESS;
     });
 }
 
 CUresult pop(const char* symbol, CUcontext* out) {
     return enter_release(symbol, [&]() -> CUresult {
-        const auto context = current::pop();
-        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-        if (out != nullptr) *out = Contexts::native_of(*context);
+        const auto use = current::pop();
+        if (use.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        if (out != nullptr) *out = use.native();
         return CUDA_SUCCESS;
     });
 }
@@ -60,7 +60,7 @@ CUresult pop(const char* symbol, CUcontext* out) {
 /// The context of a handle; for a null handle, the current context.
 CUresult context_or_current(CUcontext handle, std::shared_ptr<Context>& context) {
     if (handle != nullptr) {
-        context = driver().contexts.find(handle);
+        context = find_context(handle).context;
         return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
     }
     Context* top = nullptr;
@@ -147,12 +147,12 @@ LODE_ENTRY cuCtxPopCurrent_v2(CUcontext* pctx) {
 LODE_ENTRY cuCtxSetCurrent(CUcontext ctx) {
     return enter(__func__, [&]() -> CUresult {
         if (ctx == nullptr) {
-            current::set(nullptr);
+            current::set({});
             return CUDA_SUCCESS;
         }
-        auto context = driver().contexts.find(ctx);
-        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-        current::set(std::move(context));
+        auto use = find_context(ctx);
+        if (use.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        current::set(std::move(use));
         return CUDA_SUCCESS;
     });
 }
@@ -160,8 +160,7 @@ LODE_ENTRY cuCtxSetCurrent(CUcontext ctx) {
 LODE_ENTRY cuCtxGetCurrent(CUcontext* pctx) {
     return enter(__func__, [&]() -> CUresult {
         if (pctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        Context* top = current::top();
-        *pctx = top == nullptr ? nullptr : Contexts::native_of(*top);
+        *pctx = current::use().native();
         return CUDA_SUCCESS;
     });
 }
@@ -287,7 +286,7 @@ LODE_ENTRY cuCtxGetExecAffinity(CUexecAffinityParam*, CUexecAffinityType) {
 
 LODE_ENTRY cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
-        const auto peer = driver().contexts.find(peerContext);
+        const auto peer = find_context(peerContext).context;
         if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
         if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
         if (&peer->device() == &context.device()) return CUDA_ERROR_INVALID_DEVICE;
@@ -297,7 +296,7 @@ LODE_ENTRY cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
 
 LODE_ENTRY cuCtxDisablePeerAccess(CUcontext peerContext) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
-        const auto peer = driver().contexts.find(peerContext);
+        const auto peer = find_context(peerContext).context;
         if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
         return context.disable_peer(*peer) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
     });

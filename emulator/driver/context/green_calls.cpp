@@ -56,6 +56,20 @@ using GreenContexts = Handles<GreenContext, CUgreenCtx>;
 
 }  // namespace
 
+CUcontext ContextUse::native() const noexcept {
+    if (green != nullptr) return green->converted();
+    return context == nullptr ? nullptr : Handles<Context, CUcontext>::native_of(*context);
+}
+
+ContextUse find_context(CUcontext handle) {
+    if (auto context = driver().contexts.find(handle)) return {std::move(context), nullptr};
+    if (auto green = driver().green_contexts.find_if(
+            [&](const GreenContext& one) { return one.converted() == handle; })) {
+        return {driver().device(green->description().device)->primary, green};
+    }
+    return {};
+}
+
 CUgreenCtx green_context_of(const Stream& stream) {
     CUgreenCtx found = nullptr;
     driver().green_contexts.for_each([&](const GreenContext& green) {
@@ -91,6 +105,17 @@ CUresult refuse_capture(const GreenContext& green) {
 
 }  // namespace
 
+std::shared_ptr<Stream> create_stream(GreenContext& green, Stream::Kind kind, int priority) {
+    Context& context = context_of(green);
+    auto stream =
+        context.create_stream(kind, std::clamp(priority, greatest_priority, least_priority));
+    if (auto points = green.awaited(); !points.empty())
+        context.submit(
+            *stream, [] {}, std::move(points));
+    green.add(stream);
+    return stream;
+}
+
 LODE_ENTRY cuDeviceGetDevResource(CUdevice dev, CUdevResource* resource, CUdevResourceType type) {
     return enter(__func__, [&]() -> CUresult {
         Device* device = driver().device(dev);
@@ -101,9 +126,10 @@ LODE_ENTRY cuDeviceGetDevResource(CUdevice dev, CUdevResource* resource, CUdevRe
 
 LODE_ENTRY cuCtxGetDevResource(CUcontext hCtx, CUdevResource* resource, CUdevResourceType type) {
     return enter(__func__, [&]() -> CUresult {
-        const auto context = driver().contexts.find(hCtx);
-        return context == nullptr
-                   ? CUDA_ERROR_INVALID_CONTEXT
+        const auto [context, green] = find_context(hCtx);
+        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        return green != nullptr
+                   ? write_resource(*green, ResourceOwner::context, resource, type)
                    : write_resource(context->device(), ResourceOwner::context, resource, type);
     });
 }
@@ -161,7 +187,16 @@ LODE_ENTRY cuGreenCtxDestroy(CUgreenCtx hCtx) {
     return enter_release(__func__, [&]() -> CUresult {
         const auto green = driver().green_contexts.remove(hCtx);
         if (green == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        green->close();
         return release_primary(*driver().device(green->description().device));
+    });
+}
+
+LODE_ENTRY cuCtxFromGreenCtx(CUcontext* pContext, CUgreenCtx hCtx) {
+    return enter_green(__func__, hCtx, [&](const auto& green) -> CUresult {
+        if (pContext == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *pContext = green->converted();
+        return CUDA_SUCCESS;
     });
 }
 
@@ -202,13 +237,8 @@ LODE_ENTRY cuGreenCtxStreamCreate(CUstream* phStream, CUgreenCtx greenCtx, unsig
         if (phStream == nullptr || flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
         Context& context = context_of(*green);
         if (const CUresult error = context.error(); error != CUDA_SUCCESS) return error;
-        auto stream = context.create_stream(
-            Stream::Kind::non_blocking, std::clamp(priority, greatest_priority, least_priority));
-        if (auto points = green->awaited(); !points.empty())
-            context.submit(
-                *stream, [] {}, std::move(points));
-        green->add(stream);
-        *phStream = driver().streams.add(std::move(stream));
+        *phStream =
+            driver().streams.add(create_stream(*green, Stream::Kind::non_blocking, priority));
         return CUDA_SUCCESS;
     });
 }

@@ -7,6 +7,7 @@
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream/stream.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -49,6 +50,13 @@ public:
     [[nodiscard]] const ResourceDescription& description() const noexcept { return *description_; }
     [[nodiscard]] const WorkQueues& queues() const noexcept { return queues_; }
 
+    /// The handle that names the primary context with these resources; cuCtxFromGreenCtx.
+    [[nodiscard]] CUcontext converted() const noexcept {
+        return reinterpret_cast<CUcontext>(converted_.handle());
+    }
+    void close() noexcept { closed_ = true; }
+    [[nodiscard]] bool is_closed() const noexcept { return closed_; }
+
     void add(const std::shared_ptr<Stream>& stream);
     [[nodiscard]] bool has(const Stream& stream) const;
     /// Those that aren't gone.
@@ -62,10 +70,28 @@ public:
 private:
     const std::shared_ptr<const ResourceDescription> description_;
     WorkQueues queues_;
+    const Handled converted_;
+    std::atomic<bool> closed_{false};
     mutable std::mutex mutex_;
     std::vector<std::weak_ptr<Stream>> streams_;
     std::vector<Point> awaited_;
 };
+
+class Context;
+
+/// What a CUcontext names: a context, or a device's primary context with the resources of a green
+/// one.
+struct ContextUse {
+    std::shared_ptr<Context> context;  ///< Null if the handle isn't live.
+    std::shared_ptr<GreenContext> green;
+
+    [[nodiscard]] CUcontext native() const noexcept;
+};
+ContextUse find_context(CUcontext handle);
+
+/// Makes a stream of a green context, which waits for what the context waits for. Throws
+/// StreamClosed if the primary context isn't open.
+std::shared_ptr<Stream> create_stream(GreenContext& green, Stream::Kind kind, int priority);
 
 /// The green context that a stream was made in; null if none.
 CUgreenCtx green_context_of(const Stream& stream);

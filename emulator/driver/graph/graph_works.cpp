@@ -12,7 +12,7 @@ CUresult node_context(CUcontext handle, std::shared_ptr<Context>& context) {
         if (state == CUDA_SUCCESS) context = top->shared_from_this();
         return state;
     }
-    context = driver().contexts.find(handle);
+    context = find_context(handle).context;
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     return context->is_open() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

@@ -156,7 +156,7 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
     return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         // The addresses identify the memory; a null context means the current one.
         for (CUcontext context : {to_context, from_context}) {
-            if (context != nullptr && driver().contexts.find(context) == nullptr)
+            if (context != nullptr && find_context(context).context == nullptr)
                 return CUDA_ERROR_INVALID_CONTEXT;
         }
         return copy(use, device_side(to), device_side(from), bytes, waits);

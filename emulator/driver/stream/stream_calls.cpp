@@ -21,8 +21,11 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
             return CUDA_ERROR_INVALID_VALUE;
         const auto kind = (flags & CU_STREAM_NON_BLOCKING) != 0 ? Stream::Kind::non_blocking
                                                                 : Stream::Kind::blocking;
+        const auto green = current::use().green;
         *out = driver().streams.add(
-            context.create_stream(kind, std::clamp(priority, greatest_priority, least_priority)));
+            green != nullptr ? create_stream(*green, kind, priority)
+                             : context.create_stream(
+                                   kind, std::clamp(priority, greatest_priority, least_priority)));
         return CUDA_SUCCESS;
     });
 }

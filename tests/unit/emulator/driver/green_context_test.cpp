@@ -121,6 +121,74 @@ TEST_CASE("emulator green context: streams of it work, and it refers to the prim
     CHECK(machine.live(LODE_EMULATOR_LEAKS) == 0);
 }
 
+TEST_CASE("emulator green context: as a context, it is the primary one with its resources") {
+    const Machine machine("sm_90");
+    CUdevResource group{};
+    unsigned count = 1;
+    REQUIRE(green_split(whole_device(0), &group, &count, 64) == CUDA_SUCCESS);
+    CUgreenCtx green = nullptr;
+    REQUIRE(CU(cuGreenCtxCreate, 12040)(&green, green_description(group), 0,
+                                        CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+    const auto& convert = CU(cuCtxFromGreenCtx, 12040);
+    CUcontext context = nullptr;
+    CHECK(convert(nullptr, green) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(convert(&context, nullptr) == CUDA_ERROR_INVALID_CONTEXT);
+    REQUIRE(convert(&context, green) == CUDA_SUCCESS);
+    CUcontext again = nullptr;
+    CHECK(convert(&again, green) == CUDA_SUCCESS);
+    CHECK(again == context);
+
+    CUcontext primary = nullptr;
+    REQUIRE(CU(cuDevicePrimaryCtxRetain, 7000)(&primary, 0) == CUDA_SUCCESS);
+    CHECK(context != primary);
+    CUcontext now = nullptr;
+    REQUIRE(CU(cuCtxSetCurrent, 4000)(context) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxGetCurrent, 4000)(&now) == CUDA_SUCCESS);
+    CHECK(now == context);
+    CUdevice device = -1;
+    CHECK(CU(cuCtxGetDevice, 2000)(&device) == CUDA_SUCCESS);
+    CHECK(device == 0);
+    CUdevResource own{};
+    CHECK(CU(cuCtxGetDevResource, 12040)(context, &own, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS);
+    CHECK(own.sm.smCount == 64);
+    CHECK(CU(cuCtxGetDevResource, 12040)(primary, &own, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS);
+    CHECK(own.sm.smCount == 132);
+
+    // Streams that are made in it are its own; memory is the primary context's.
+    CUstream stream = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CUgreenCtx of_stream = nullptr;
+    CHECK(CU(cuStreamGetGreenCtx, 12040)(stream, &of_stream) == CUDA_SUCCESS);
+    CHECK(of_stream == green);
+    CUdeviceptr memory = 0;
+    REQUIRE(CU(cuMemAlloc, 3020)(&memory, 4) == CUDA_SUCCESS);
+    REQUIRE(CU(cuCtxPushCurrent, 4000)(primary) == CUDA_SUCCESS);
+    CUstream other = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&other, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamGetGreenCtx, 12040)(other, &of_stream) == CUDA_SUCCESS);
+    CHECK(of_stream == nullptr);
+    CHECK(CU(cuMemsetD32Async, 3020)(memory, 7, 1, other) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamSynchronize, 2000)(other) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxPopCurrent, 4000)(&now) == CUDA_SUCCESS);
+    CHECK(now == primary);
+    std::uint32_t value = 0;
+    CHECK(CU(cuMemcpyDtoHAsync, 3020)(&value, memory, 4, stream) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+    CHECK(value == 7);
+
+    CHECK(CU(cuCtxDestroy, 4000)(context) == CUDA_ERROR_INVALID_CONTEXT);
+    for (const CUstream each : {stream, other})
+        CHECK(CU(cuStreamDestroy, 4000)(each) == CUDA_SUCCESS);
+    CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
+    CHECK(CU(cuGreenCtxDestroy, 12040)(green) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    CHECK(CU(cuCtxPopCurrent, 4000)(&now) == CUDA_SUCCESS);
+    CHECK(now == context);
+    CHECK(CU(cuCtxSetCurrent, 4000)(context) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(CU(cuDevicePrimaryCtxRelease, 11000)(0) == CUDA_SUCCESS);
+    CHECK(machine.live(LODE_EMULATOR_LEAKS) == 0);
+}
+
 TEST_CASE("emulator green context: a description has parts of one split, each once") {
     const Machine machine("sm_90");
     const auto whole = whole_device(0);
