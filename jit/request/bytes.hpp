@@ -30,8 +30,9 @@ public:
     template <class Number>
     void number(Number value) {
         static_assert(std::endian::native == std::endian::little);
-        const auto* first = reinterpret_cast<const std::byte*>(&value);
-        bytes_.insert(bytes_.end(), first, first + sizeof(value));
+        const std::size_t at = bytes_.size();
+        bytes_.resize(at + sizeof(value));  // GCC 12 warns of an overflow in insert().
+        std::memcpy(bytes_.data() + at, &value, sizeof(value));
     }
     void raw(std::span<const std::byte> bytes) {
         bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
