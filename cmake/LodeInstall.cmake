@@ -1,7 +1,8 @@
 # Installs lode in three install components:
 #
 #   lode_library      liblode.so, if BUILD_SHARED_LIBS is set
-#   lode_development  the headers, the static libraries and the files of find_package and pkg-config
+#   lode_development  the headers, the static libraries (also that of the kernels, where lode is shared)
+#                     and the files of find_package and pkg-config
 #   lode_tools        the command, the worker and the software device, whose folders install them
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
@@ -32,6 +33,10 @@ else()
         EXPORT lode
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT lode_development)
 endif()
+install(
+    TARGETS lode_kernels
+    EXPORT lode
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT lode_development)
 install(
     EXPORT lode
     FILE lodeTargets.cmake

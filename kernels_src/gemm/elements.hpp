@@ -1,7 +1,7 @@
 // Elements of the matrix product on the host: IEEE half precision, bfloat16 and e4m3, as integers.
 #pragma once
 
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode/runtime/tensor_layout.hpp>
 
@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace lode::kernels {
+namespace LODE_NAMESPACE::kernels {
 
 /// The exact value of a half.
 inline float half_to_float(std::uint16_t half) noexcept {
@@ -69,4 +69,4 @@ std::vector<T> random_elements(const ElementFormat& format, std::size_t count, s
     });
 }
 
-}  // namespace lode::kernels
+}  // namespace LODE_NAMESPACE::kernels

@@ -1,5 +1,5 @@
 #include "gemm/product.hpp"
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode/runtime/tensor_map.hpp>
 
@@ -9,7 +9,7 @@
 
 #include <lode_embedded/gemm.hpp>
 
-namespace lode::kernels::gemm {
+namespace LODE_NAMESPACE::kernels::gemm {
 namespace {
 
 /// The tensor maps of A, B and C for one row.
@@ -279,4 +279,4 @@ std::vector<FamilyEntry> entries() {
     return make_entries(std::make_index_sequence<product_count>());
 }
 
-}  // namespace lode::kernels::gemm
+}  // namespace LODE_NAMESPACE::kernels::gemm

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::kernels::gemm {
+namespace LODE_NAMESPACE::kernels::gemm {
 
 /// C = epilogue(scale · A · Bᵀ): A has m rows of k, B n rows of k, C m rows of n, all row-major, or
 /// as the layout says.
@@ -99,4 +99,4 @@ std::vector<VariantRow> rows_of(const Product& product);
 /// The shape of a row; nullptr if it isn't a row of gemm_sm90a.cu.
 const WgmmaTile* tile_of(const VariantRow& row) noexcept;
 
-}  // namespace lode::kernels::gemm
+}  // namespace LODE_NAMESPACE::kernels::gemm

@@ -1,5 +1,5 @@
 #include "gemm/product.hpp"
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include <lode_embedded/gemm.hpp>
 
-namespace lode::kernels::gemm {
+namespace LODE_NAMESPACE::kernels::gemm {
 namespace {
 
 double relu(double x) noexcept {
@@ -345,4 +345,4 @@ const WgmmaTile* tile_of(const VariantRow& row) noexcept {
     return found == std::end(tiles) ? nullptr : &found->tile;
 }
 
-}  // namespace lode::kernels::gemm
+}  // namespace LODE_NAMESPACE::kernels::gemm

@@ -1,8 +1,8 @@
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode_embedded/histogram.hpp>
 
-namespace lode::kernels::histogram {
+namespace LODE_NAMESPACE::kernels::histogram {
 namespace {
 
 constexpr std::uint32_t threads = 512;
@@ -185,4 +185,4 @@ FamilyEntry entry() {
             .make = &Histogram::make};
 }
 
-}  // namespace lode::kernels::histogram
+}  // namespace LODE_NAMESPACE::kernels::histogram

@@ -1,9 +1,9 @@
-#include "lode_kernels/common.hpp"
 #include "lode_kernels/row_shapes.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode_embedded/layer_norm.hpp>
 
-namespace lode::kernels::layer_norm {
+namespace LODE_NAMESPACE::kernels::layer_norm {
 namespace {
 
 constexpr float epsilon = 1e-5F;
@@ -119,4 +119,4 @@ FamilyEntry entry() {
             .make = &LayerNorm::make};
 }
 
-}  // namespace lode::kernels::layer_norm
+}  // namespace LODE_NAMESPACE::kernels::layer_norm

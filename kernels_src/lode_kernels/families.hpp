@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::kernels {
+namespace LODE_NAMESPACE::kernels {
 
 /// Device memory of a workload, for running another library on the same data.
 struct WorkloadData {
@@ -71,4 +71,4 @@ bool is_small(const FamilyEntry& entry, const Problem& problem) noexcept;
 /// A family by name; nullptr if there is none.
 const FamilyEntry* find(std::string_view name) noexcept;
 
-}  // namespace lode::kernels
+}  // namespace LODE_NAMESPACE::kernels

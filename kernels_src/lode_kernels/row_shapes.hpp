@@ -1,9 +1,9 @@
 // Launch shapes and limits of kernels that work on the rows of a matrix: x rows of y columns.
 #pragma once
 
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
-namespace lode::kernels {
+namespace LODE_NAMESPACE::kernels {
 
 constexpr std::uint32_t warp_threads = 32;
 
@@ -67,4 +67,4 @@ std::optional<std::string> refuses_unless(const Problem& problem) {
     return fmt::format("{} columns aren't {}", problem.y, columns);
 }
 
-}  // namespace lode::kernels
+}  // namespace LODE_NAMESPACE::kernels

@@ -1,5 +1,5 @@
-// The sum of integers modulo 2^32 or 2^64, or of floats, in an unspecified order; warps use
-// shuffles.
+// The sum of integers modulo 2^32 or 2^64, or of floats, or what an operator of the user's makes of
+// the elements, in an unspecified order; warps use shuffles.
 #include "reduce.cuh"
 
 extern "C" __global__ void __launch_bounds__(threads)

@@ -1,5 +1,11 @@
 // Shared by all rows of the sum: the pass over the input, and the final sum by the last block.
 //
+// Definitions; without any, the sum of 32-bit integers:
+//
+//     LODE_ELEMENT     a number of 32 or 64 bits
+//     LODE_COMBINE     an expression of two elements a and b, associative and commutative
+//     LODE_IDENTITY    the element that changes no other when they are combined
+//
 // The workspace holds a ticket, zero between launches, and from its second vector on one partial sum
 // per block or cluster.
 #pragma once
@@ -7,7 +13,6 @@
 #ifndef LODE_ELEMENT
 #define LODE_ELEMENT unsigned
 #endif
-
 namespace {
 
 using element = LODE_ELEMENT;
@@ -22,11 +27,27 @@ struct alignas(16) Vector {
     element e[width];
 };
 
+#ifdef LODE_COMBINE
+__device__ __forceinline__ element combine(const element a, const element b) {
+    return LODE_COMBINE;
+}
+__device__ __forceinline__ void fold(element& sum, const element value) {
+    sum = combine(sum, value);
+}
+__device__ __forceinline__ element identity() {
+    return LODE_IDENTITY;
+}
+#else  // Macros: functions, even inlined, change the machine code of some rows.
+#define combine(a, b) ((a) + (b))
+#define fold(sum, value) (sum) += (value)
+#define identity() element{0}
+#endif
+
 __device__ inline element sum_of(const Vector& vector) {
     element sum = vector.e[0];
 #pragma unroll
     for (unsigned i = 1; i < width; ++i)
-        sum += vector.e[i];
+        fold(sum, vector.e[i]);
     return sum;
 }
 
@@ -51,7 +72,7 @@ __device__ element sum_of_share(const element* __restrict__ from, unsigned long 
     constexpr unsigned tile = row * in_flight;
     const bool is_aligned = reinterpret_cast<unsigned long long>(from) % 16 == 0;
     const unsigned long long tiles = is_aligned ? n / tile : 0;
-    element sum = 0;
+    element sum = identity();
     for (unsigned long long t = blockIdx.x; t < tiles; t += gridDim.x) {
         const element* const first = from + t * tile + threadIdx.x * width;
         Vector loaded[in_flight];
@@ -60,13 +81,13 @@ __device__ element sum_of_share(const element* __restrict__ from, unsigned long 
             loaded[i] = load_once(first + i * row);
 #pragma unroll
         for (unsigned i = 0; i < in_flight; ++i)
-            sum += sum_of(loaded[i]);
+            fold(sum, sum_of(loaded[i]));
     }
     const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
     for (unsigned long long i = tiles * tile + blockIdx.x * static_cast<unsigned long long>(threads) +
                                 threadIdx.x;
          i < n; i += step)
-        sum += from[i];
+        fold(sum, from[i]);
     return sum;
 }
 
@@ -74,7 +95,7 @@ __device__ element sum_of_share(const element* __restrict__ from, unsigned long 
 struct ShuffleSum {
     __device__ element operator()(element value) const {
         for (int offset = 16; offset > 0; offset /= 2)
-            value += __shfl_down_sync(full_warp, value, offset);
+            fold(value, __shfl_down_sync(full_warp, value, offset));
         return value;
     }
 };
@@ -87,8 +108,8 @@ __device__ element sum_of_block(element value, WarpSum warp_sum) {
     __syncthreads();
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = of_warp;
     __syncthreads();
-    if (threadIdx.x >= 32) return 0;
-    return warp_sum(threadIdx.x < warps ? of_warps[threadIdx.x] : element{0});
+    if (threadIdx.x >= 32) return identity();
+    return warp_sum(threadIdx.x < warps ? of_warps[threadIdx.x] : identity());
 }
 
 /// Stores partial sum `index` of `count`, from thread 0; the last block adds up all of them.
@@ -110,9 +131,9 @@ __device__ void finish(element partial, unsigned index, unsigned count, element*
     __syncthreads();
     if (!is_last) return;
     __threadfence();
-    element sum = 0;
+    element sum = identity();
     for (unsigned i = threadIdx.x; i < count; i += threads)
-        sum += partials[i];
+        fold(sum, partials[i]);
     sum = sum_of_block(sum, warp_sum);
     if (threadIdx.x == 0) {
         *to = sum;

@@ -1,10 +1,15 @@
-#include "lode_kernels/common.hpp"
+#include "scan/scan.hpp"
 
-#include <numeric>
+#include "lode_kernels/combine.hpp"
+
+#include <lode/kernels/scan.hpp>
+
+#include <algorithm>
 
 #include <lode_embedded/scan.hpp>
 
-namespace lode::kernels::scan {
+namespace LODE_NAMESPACE::kernels {
+namespace scan {
 namespace {
 
 constexpr std::uint32_t bulk_threads = 512;       // As in scan_sm90.cu.
@@ -13,117 +18,83 @@ constexpr std::uint32_t bulk_shared_bytes = 3 * bulk_tile_bytes;
 constexpr std::uint32_t least_tile_bytes = 8192;  // Bytes of the smallest tile.
 constexpr std::uint64_t first_word = 2;           // As in scan.cuh.
 
-template <class Element>
-std::uint32_t tiles_of(const Problem& problem, std::uint32_t tile_bytes) {
-    return ceil_div(problem.x, tile_bytes / sizeof(Element));
+std::uint32_t tiles_of(const Problem& problem, std::uint32_t tile_bytes, std::uint32_t bytes) {
+    return ceil_div(problem.x, tile_bytes / bytes);
 }
 
-template <class Element, std::uint32_t threads, std::uint32_t tile_bytes>
+template <std::uint32_t bytes, std::uint32_t threads, std::uint32_t tile_bytes>
 LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
-    return {.grid = {tiles_of<Element>(problem, tile_bytes)}, .block = {threads}};
+    return {.grid = {tiles_of(problem, tile_bytes, bytes)}, .block = {threads}};
 }
 
-template <class Element>
+template <std::uint32_t bytes>
 LaunchShape bulk_shape(const Problem& problem, const VariantDeviceProperties& properties) {
-    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
-    return {.grid = {std::min(tiles_of<Element>(problem, bulk_tile_bytes), most)},
+    return {.grid = {std::min(tiles_of(problem, bulk_tile_bytes, bytes),
+                              multiprocessors_of(properties))},
             .block = {bulk_threads},
             .dynamic_shared_bytes = bulk_shared_bytes};
 }
 
 /// For rows that want all tiles to run at the same time. Wide elements take so many shuffles that
 /// persistent blocks are faster from 4 MiB on.
-template <class Element, std::uint64_t mebibytes, std::uint64_t mebibytes_if_wide>
+template <std::uint32_t bytes, std::uint64_t mebibytes, std::uint64_t mebibytes_if_wide>
 std::optional<std::string> refuses_above(const Problem& problem) {
-    constexpr std::uint64_t limit = sizeof(Element) == 8 ? mebibytes_if_wide : mebibytes;
-    constexpr std::uint64_t most = (limit << 20) / sizeof(Element);
+    constexpr std::uint64_t limit = bytes == 8 ? mebibytes_if_wide : mebibytes;
+    constexpr std::uint64_t most = (limit << 20) / bytes;
     if (problem.x <= most) return std::nullopt;
-    return fmt::format("{} elements exceed the {} that it was made for", problem.x, most);
+    return text_of(problem.x, " elements exceed the ", most, " that it was made for");
 }
 
-template <class Element>
-class Scan final : public Workload {
-public:
-    static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
-                                                  std::uint64_t seed) {
-        auto values = random_summands<Element>(problem.x, seed);
-        auto from = device.upload(values);
-        if (!from) return tl::unexpected(from.error());
-        auto to = Output<Element>::create(device, problem.x, static_cast<Element>(0xdeadbeefU));
-        if (!to) return tl::unexpected(to.error());
-        std::vector<std::uint64_t> words(first_word + tiles_of<Element>(problem, least_tile_bytes) *
-                                                          sizeof(Element) / 4);
-        // The epoch starts at the last one, so that the second launch is the first of a new round.
-        words[0] = std::uint64_t{(1U << 30) - 1} << 32;
-        auto state = device.upload(words);
-        if (!state) return tl::unexpected(state.error());
-        std::partial_sum(values.begin(), values.end(), values.begin());
-        return std::unique_ptr<Workload>(new Scan(problem, std::move(values), *std::move(from),
-                                                  *std::move(to), *std::move(state)));
-    }
-
-    Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        return launch_with(variant, stream, problem(), from_.data(), to_.data(), state_.data(),
-                           static_cast<unsigned long long>(problem().x));
-    }
-    Status poison() override { return to_.poison(); }
-    WorkloadData data() const override { return {{from_.data()}, {to_.data()}}; }
-
-    Status check() const override {
-        const auto to = to_.read();
-        if (!to) return tl::unexpected(to.error());
-        return compare_equal<Element>(*to, sums_);
-    }
-
-    double bytes() const noexcept override {
-        return 2.0 * sizeof(Element) * static_cast<double>(problem().x);
-    }
-
-private:
-    Scan(const Problem& problem, std::vector<Element> sums, DeviceBuffer<Element> from,
-         Output<Element> to, DeviceBuffer<std::uint64_t> state)
-        : Workload(problem),
-          sums_(std::move(sums)),
-          from_(std::move(from)),
-          to_(std::move(to)),
-          state_(std::move(state)) {}
-
-    std::vector<Element> sums_;
-    DeviceBuffer<Element> from_;
-    Output<Element> to_;
-    DeviceBuffer<std::uint64_t> state_;
-};
-
-template <class Element>
-FamilyEntry make_entry(std::string name, const char* element) {
-    KernelFamily family{std::move(name), {}, lode_embedded::scan()};
-#define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
+template <std::uint32_t bytes>
+std::vector<VariantRow> rows() {
+    return {
+#define LODE_VARIANT(...) make_row(__VA_ARGS__),
 #include "scan/variants.def"
 #undef LODE_VARIANT
-    if (element != nullptr) {
-        for (auto& row : family.rows)
-            row.definitions = {{"LODE_ELEMENT", element}};
-    }
-    return {.family = std::move(family),
-            .folder = "scan",
-            .extents = "elements",
-            .test_problems = {{1}, {127}, {2048}, {16385}, {131072}, {1000003}, {10000019}},
-            .bench_problems = {{1U << 16}, {1U << 20}, {1U << 24}, {1U << 27}},
-            .make = &Scan<Element>::make};
+    };
 }
 
 }  // namespace
 
-FamilyEntry entry() {
-    return make_entry<std::uint32_t>("scan", nullptr);
+KernelFamily family(const detail::NumberType& type, bool adds) {
+    KernelFamily family{"scan", type.bytes == 8 ? rows<8>() : rows<4>(), lode_embedded::scan()};
+    set_element(family, type, adds);
+    return family;
 }
 
-FamilyEntry float_entry() {
-    return make_entry<float>("scan_float", "float");
+detail::WorkspaceNeed need(const LoadedVariant&, const Problem& problem,
+                           const detail::NumberType& type) {
+    const auto words = first_word + std::uint64_t{tiles_of(problem, least_tile_bytes, type.bytes)} *
+                                        (type.bytes / 4);
+    return {.bytes = words * 8, .cleared = words * 8, .most_runs = 1U << 29};
 }
 
-FamilyEntry int64_entry() {
-    return make_entry<std::uint64_t>("scan_int64", "unsigned long long");
+Status launch(const LoadedVariant& variant, StreamRef stream, const Problem& problem,
+              const void* from, void* to, void* workspace) {
+    return launch_with(variant, stream, problem, from, to, workspace,
+                       static_cast<unsigned long long>(problem.x));
 }
 
-}  // namespace lode::kernels::scan
+}  // namespace scan
+
+namespace detail {
+
+Result<OperationPointer> load_scan(const VariantLoader& loader, const NumberType& type,
+                                   const CombineOptions& options) {
+    return load_combining(loader, &scan::family, &scan::need, type, options);
+}
+
+Status run_scan(const Operation& operation, StreamRef stream, Elements from, Elements to,
+                Workspace* workspace) {
+    const Problem problem{from.count};
+    auto valid = check_count("The output of a scan", to.count, from.count);
+    if (valid) valid = check_apart("The output of a scan", from, to, operation.type().bytes);
+    if (!valid || from.count == 0) return valid;
+    return operation.run(
+        stream, problem, {from, to}, workspace, [&](const LoadedVariant& variant, void* work) {
+            return scan::launch(variant, stream, problem, from.data(), to.data(), work);
+        });
+}
+
+}  // namespace detail
+}  // namespace LODE_NAMESPACE::kernels

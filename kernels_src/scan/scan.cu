@@ -1,5 +1,6 @@
-// Inclusive prefix sums in one pass: integers modulo 2^32 or 2^64, or floats, which are added in an
-// unspecified order. A tile for each block, which waits for the sums of the tiles before it.
+// Inclusive prefix sums in one pass: of integers modulo 2^32 or 2^64, of floats, or by an operator
+// of the user's, in an unspecified order. A tile for each block, which waits for the sums of the
+// tiles before it.
 #include "scan.cuh"
 
 namespace {
@@ -16,27 +17,27 @@ struct WholeLookBack {
         constexpr unsigned threads = warps * 32;
         constexpr unsigned at_once = 4;
         __shared__ element of_warps[warps];
-        element sum = 0;
+        element sum = identity();
         for (unsigned first = threadIdx.x; first < t; first += at_once * threads) {
             Published found[at_once];
 #pragma unroll
             for (unsigned i = 0; i < at_once; ++i) {
                 const unsigned tile = first + i * threads;
-                found[i] = tile < t ? peek(state, tile, epoch) : Published{aggregate, 0};
+                found[i] = tile < t ? peek(state, tile, epoch) : Published{aggregate, identity()};
             }
 #pragma unroll
             for (unsigned i = 0; i < at_once; ++i) {
                 if (found[i].flag == not_yet) found[i] = await(state, first + i * threads, epoch);
-                sum += found[i].value;
+                fold(sum, found[i].value);
             }
         }
         sum = warp_sum(sum);
         if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = sum;
         __syncthreads();
-        element before = 0;
+        element before = identity();
 #pragma unroll
         for (unsigned w = 0; w < warps; ++w)
-            before += of_warps[w];
+            fold(before, of_warps[w]);
         return before;
     }
 };
@@ -49,16 +50,16 @@ struct WarpLookBack {
 
     __device__ element operator()(const word* state, unsigned t, unsigned epoch) const {
         const unsigned lane = threadIdx.x % 32;
-        element sum = 0;
+        element sum = identity();
         for (long long newest = static_cast<long long>(t) - 1;; newest -= 32) {
             const long long mine = newest - lane;
-            Published found{prefix, 0};  // Before the first tile: a prefix of zero.
+            Published found{prefix, identity()};  // Before the first tile.
             do {
                 if (mine >= 0) found = peek(state, static_cast<unsigned>(mine), epoch);
             } while (__any_sync(full_warp, found.flag == not_yet));
             const unsigned with_prefix = __ballot_sync(full_warp, found.flag == prefix);
             const unsigned last = with_prefix != 0 ? __ffs(static_cast<int>(with_prefix)) - 1 : 31;
-            sum += warp_sum(lane <= last ? found.value : element{0});
+            fold(sum, warp_sum(lane <= last ? found.value : identity()));
             if (with_prefix != 0) return sum;
         }
     }
@@ -69,11 +70,11 @@ struct SerialLookBack {
     static constexpr bool publishes_prefix = true;
 
     __device__ element operator()(const word* state, unsigned t, unsigned epoch) const {
-        element sum = 0;
+        element sum = identity();
         if (threadIdx.x % 32 == 0) {
             for (unsigned before = t; before > 0; --before) {
                 const Published found = await(state, before - 1, epoch);
-                sum += found.value;
+                fold(sum, found.value);
                 if (found.flag == prefix) break;
             }
         }
@@ -109,21 +110,21 @@ __device__ void scan(const element* __restrict__ from, element* __restrict__ to,
         const unsigned long long at = base + r * row_size;
         v[r] = whole ? load_streaming(from + at) : load_slowly(from, at, n);
     }
-    element carry = 0;
+    element carry = identity();
 #pragma unroll
     for (unsigned r = 0; r < rows; ++r)
-        carry += scan_row(v[r], carry);
+        fold(carry, scan_row(v[r], carry));
     if (lane == 0) of_warps[warp] = carry;
     __syncthreads();
 
-    element before_warp = 0;
-    element of_tile = 0;
+    element before_warp = identity();
+    element of_tile = identity();
 #pragma unroll
     for (unsigned w = 0; w < warps; ++w) {
         if (w == warp) before_warp = of_tile;
-        of_tile += of_warps[w];
+        fold(of_tile, of_warps[w]);
     }
-    element before = 0;
+    element before = identity();
     if constexpr (LookBack::publishes_prefix) {
         if (warp == 0) {
             if (t > 0) {
@@ -131,7 +132,7 @@ __device__ void scan(const element* __restrict__ from, element* __restrict__ to,
                 before = look_back(state, t, epoch);
             }
             if (lane == 0) {
-                publish(state, t, before + of_tile, epoch, prefix);
+                publish(state, t, combine(before, of_tile), epoch, prefix);
                 shared_before = before;
             }
         }
@@ -141,13 +142,13 @@ __device__ void scan(const element* __restrict__ from, element* __restrict__ to,
         if (threadIdx.x == 0) publish(state, t, of_tile, epoch, aggregate);
         before = look_back(state, t, epoch);
     }
-    before += before_warp;
+    fold(before, before_warp);
 #pragma unroll
     for (unsigned r = 0; r < rows; ++r) {
         const unsigned long long at = base + r * row_size;
 #pragma unroll
         for (unsigned i = 0; i < width; ++i)
-            v[r].e[i] += before;
+            fold(v[r].e[i], before);
         if (whole)
             store_streaming(to + at, v[r]);
         else

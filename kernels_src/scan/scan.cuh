@@ -1,6 +1,12 @@
 // Shared by the rows of the scan: elements and vectors, and the words through which tiles exchange
 // their sums.
 //
+// Definitions; without any, sums of 32-bit integers:
+//
+//     LODE_ELEMENT     a number of 32 or 64 bits
+//     LODE_COMBINE     an expression of two elements a and b, associative and commutative
+//     LODE_IDENTITY    the element that changes no other when they are combined
+//
 // The state holds a word of a ticket and an epoch, a word that counts finished blocks, and after
 // them one word of 64 bits for every 32 bits of each tile's sum: half value, half epoch and flag, so
 // that one relaxed load reads all three. The epoch distinguishes the words of a launch from those of
@@ -12,7 +18,6 @@
 #ifndef LODE_ELEMENT
 #define LODE_ELEMENT unsigned
 #endif
-
 namespace {
 
 using element = LODE_ELEMENT;
@@ -32,6 +37,24 @@ constexpr unsigned prefix = 2;     // The sum up to the tile's end.
 struct alignas(16) Vector {
     element e[width];
 };
+
+#ifdef LODE_COMBINE
+#define LODE_ADDS 0
+__device__ __forceinline__ element combine(const element a, const element b) {
+    return LODE_COMBINE;
+}
+__device__ __forceinline__ void fold(element& sum, const element value) {
+    sum = combine(sum, value);
+}
+__device__ __forceinline__ element identity() {
+    return LODE_IDENTITY;
+}
+#else  // Macros: functions, even inlined, change the machine code of some rows.
+#define LODE_ADDS 1
+#define combine(a, b) ((a) + (b))
+#define fold(sum, value) (sum) += (value)
+#define identity() element{0}
+#endif
 
 /// What a tile has published.
 struct Published {
@@ -89,7 +112,7 @@ __device__ inline Published peek(const word* state, unsigned tile, unsigned epoc
     unsigned bits[words_of_tile];
     for (unsigned i = 0; i < words_of_tile; ++i)
         bits[i] = static_cast<unsigned>(words[i] >> 32);
-    Published found{is_whole && mark >> 2 == epoch ? mark & 3U : not_yet, 0};
+    Published found{is_whole && mark >> 2 == epoch ? mark & 3U : not_yet, identity()};
     memcpy(&found.value, bits, sizeof(element));
     return found;
 }
@@ -107,10 +130,10 @@ template <class T>
 __device__ T warp_sum(T value) {
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2)
-        value += __shfl_xor_sync(full_warp, value, offset);
+        fold(value, __shfl_xor_sync(full_warp, value, offset));
     return value;
 }
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if LODE_ADDS && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 __device__ inline unsigned warp_sum(unsigned value) {
     return __reduce_add_sync(full_warp, value);
 }
@@ -122,20 +145,18 @@ __device__ inline element inclusive_over_warp(element value) {
 #pragma unroll
     for (unsigned offset = 1; offset < 32; offset *= 2) {
         const element below = __shfl_up_sync(full_warp, value, offset);
-        if (lane >= offset) value += below;
+        if (lane >= offset) fold(value, below);
     }
     return value;
 }
 
 /// The sum of the lanes below, from the inclusive one.
-template <class T>
-__device__ T sum_below(T inclusive, T own) {
-    return inclusive - own;
-}
-/// Floats aren't subtracted: that would round, and it has no result for infinities.
-__device__ inline float sum_below(float inclusive, float) {
-    const float below = __shfl_up_sync(full_warp, inclusive, 1);
-    return threadIdx.x % 32 == 0 ? 0.0F : below;
+__device__ inline element sum_below(element inclusive, element own) {
+    // Floats aren't subtracted: that would round, and it has no result for infinities.
+    constexpr bool subtracts = LODE_ADDS && element(1) / 2 == 0;
+    if constexpr (subtracts) return inclusive - own;
+    const element below = __shfl_up_sync(full_warp, inclusive, 1);
+    return threadIdx.x % 32 == 0 ? identity() : below;
 }
 
 /// Replaces the elements by their prefix sums, and adds `before` and the lanes below to them;
@@ -143,12 +164,12 @@ __device__ inline float sum_below(float inclusive, float) {
 __device__ inline element scan_row(Vector& vector, element before) {
 #pragma unroll
     for (unsigned i = 1; i < width; ++i)
-        vector.e[i] += vector.e[i - 1];
+        fold(vector.e[i], vector.e[i - 1]);
     const element inclusive = inclusive_over_warp(vector.e[width - 1]);
-    const element base = before + sum_below(inclusive, vector.e[width - 1]);
+    const element base = combine(before, sum_below(inclusive, vector.e[width - 1]));
 #pragma unroll
     for (unsigned i = 0; i < width; ++i)
-        vector.e[i] += base;
+        fold(vector.e[i], base);
     return __shfl_sync(full_warp, inclusive, 31);
 }
 
@@ -165,13 +186,13 @@ __device__ inline void store_streaming(element* to, const Vector& vector) {
     __stcs(reinterpret_cast<uint4*>(to), bits);
 }
 
-/// The elements from `at` on, one by one; zeros past the end.
+/// The elements from `at` on, one by one; identities past the end.
 __device__ inline Vector load_slowly(const element* from, unsigned long long at,
                                      unsigned long long n) {
     Vector vector;
 #pragma unroll
     for (unsigned i = 0; i < width; ++i)
-        vector.e[i] = at + i < n ? from[at + i] : element{0};
+        vector.e[i] = at + i < n ? from[at + i] : identity();
     return vector;
 }
 

@@ -55,8 +55,8 @@ __device__ void load_tile(unsigned to, const element* from, unsigned barrier) {
 struct Pending {
     bool exists = false;
     unsigned tile = 0;
-    element sum = 0;
-    element before_warp = 0;  ///< The sum of the tile's elements before this warp's.
+    element sum = identity();
+    element before_warp = identity();  ///< The sum of the tile's elements before this warp's.
 };
 
 }  // namespace
@@ -101,13 +101,13 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     const unsigned epoch = tickets[0].epoch;
 
     Pending pending;
-    element known = 0;        // The sum of all elements before tile `first_open`.
+    element known = identity();        // The sum of all elements before tile `first_open`.
     unsigned first_open = 0;  // The first tile not included in `known`.
     for (unsigned step = 0;; ++step) {
         // Requests what the pending tile needs; it is used after the next tile's sum.
         unsigned open = first_open + threadIdx.x;
         const bool asks = pending.exists && open < pending.tile;
-        Published found{aggregate, 0};
+        Published found{aggregate, identity()};
         if (asks) found = peek(state, open, epoch);
 
         const unsigned stage = step % stages;
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         const unsigned t = tickets[stage].number;
         const bool exists = t < tile_count;
         element* const staged = ring + stage * tile + share;
-        element sum = 0;
+        element sum = identity();
         if (exists) {
             if (!is_whole(from, to, t, tile, n)) {
                 for (unsigned r = 0; r < rows; ++r) {
@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
                 element of_vector = vector.e[0];
 #pragma unroll
                 for (unsigned i = 1; i < width; ++i)
-                    of_vector += vector.e[i];
-                sum += of_vector;
+                    fold(of_vector, vector.e[i]);
+                fold(sum, of_vector);
             }
         }
         sum = warp_sum(sum);
@@ -139,32 +139,32 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         __syncthreads();
         // All warps have finished the previous step, and with it the tile that it completed.
         if (exists && step > 1 && threadIdx.x == threads - 1) fill((step - 2) % stages);
-        const element of_warp = lane < warps ? of_warps[side][lane] : element{0};
+        const element of_warp = lane < warps ? of_warps[side][lane] : identity();
         const element of_tile = warp_sum(of_warp);
-        const element before_warp = warp_sum(lane < warp ? of_warp : element{0});
+        const element before_warp = warp_sum(lane < warp ? of_warp : identity());
         if (exists && threadIdx.x == 0) publish(state, t, of_tile, epoch, aggregate);
 
         if (pending.exists) {
             if (found.flag == not_yet) found = await(state, open, epoch);
             element sum_between = found.value;
             for (open += threads; open < pending.tile; open += threads)
-                sum_between += await(state, open, epoch).value;
+                fold(sum_between, await(state, open, epoch).value);
             sum_between = warp_sum(sum_between);
             if (lane == 0) between[side][warp] = sum_between;
             __syncthreads();
             const element before =
-                known + warp_sum(lane < warps ? between[side][lane] : element{0});
-            known = before + pending.sum;
+                combine(known, warp_sum(lane < warps ? between[side][lane] : identity()));
+            known = combine(before, pending.sum);
             first_open = pending.tile + 1;
 
             const element* const finished = ring + (step - 1) % stages * tile + share;
             const unsigned long long first = 1ULL * pending.tile * tile + share;
             const bool whole = is_whole(from, to, pending.tile, tile, n);
-            element carry = before + pending.before_warp;
+            element carry = combine(before, pending.before_warp);
 #pragma unroll
             for (unsigned r = 0; r < rows; ++r) {
                 Vector vector = *reinterpret_cast<const Vector*>(finished + r * row_size);
-                carry += scan_row(vector, carry);
+                fold(carry, scan_row(vector, carry));
                 const unsigned long long at = first + r * row_size;
                 if (whole)
                     store_streaming(to + at, vector);

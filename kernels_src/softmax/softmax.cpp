@@ -1,9 +1,9 @@
-#include "lode_kernels/common.hpp"
 #include "lode_kernels/row_shapes.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode_embedded/softmax.hpp>
 
-namespace lode::kernels::softmax {
+namespace LODE_NAMESPACE::kernels::softmax {
 namespace {
 
 // A multiprocessor of 9.0 has this much shared memory; a block takes a KiB more than it asks for.
@@ -111,4 +111,4 @@ FamilyEntry entry() {
             .make = &Softmax::make};
 }
 
-}  // namespace lode::kernels::softmax
+}  // namespace LODE_NAMESPACE::kernels::softmax

@@ -41,6 +41,42 @@ struct Order<long long> {
     static __device__ Bits decode(Bits key) { return key ^ 0x8000000000000000ULL; }
 };
 
+template <>
+struct Order<double> {
+    using Bits = unsigned long long;
+    static __device__ Bits encode(Bits key) {
+        return key ^ (static_cast<Bits>(static_cast<long long>(key) >> 63) | 0x8000000000000000ULL);
+    }
+    static __device__ Bits decode(Bits key) {
+        return key ^ (((key >> 63) - 1U) | 0x8000000000000000ULL);
+    }
+};
+
+template <>
+struct Order<unsigned> {
+    using Bits = unsigned;
+    static __device__ Bits encode(Bits key) { return key; }
+    static __device__ Bits decode(Bits key) { return key; }
+};
+
+template <>
+struct Order<unsigned long long> {
+    using Bits = unsigned long long;
+    static __device__ Bits encode(Bits key) { return key; }
+    static __device__ Bits decode(Bits key) { return key; }
+};
+
+/// Keys of which the largest comes first.
+template <class Key>
+struct Descending;
+
+template <class Key>
+struct Order<Descending<Key>> {
+    using Bits = typename Order<Key>::Bits;
+    static __device__ Bits encode(Bits key) { return ~Order<Key>::encode(key); }
+    static __device__ Bits decode(Bits key) { return Order<Key>::decode(~key); }
+};
+
 __device__ inline unsigned digit_of(unsigned key, unsigned pass) {
     return __byte_perm(key, 0U, 0x4440U + pass);
 }

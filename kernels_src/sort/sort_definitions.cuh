@@ -1,6 +1,6 @@
 // The types of a row's kernels, by the row's definitions. Without any, keys of 32 bits.
 //
-//     SORT_KEY                      int, float or long long
+//     SORT_KEY                      a number of 32 or 64 bits, or Descending<of it>
 //     SORT_VALUES                   whether each key has a value of 32 bits
 //     SORT_WORD                     unsigned for less than 2^30 keys, else unsigned long long
 //     SORT_THREADS, SORT_ITEMS      of a block and of a thread

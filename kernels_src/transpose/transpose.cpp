@@ -1,8 +1,8 @@
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <lode_embedded/transpose.hpp>
 
-namespace lode::kernels::transpose {
+namespace LODE_NAMESPACE::kernels::transpose {
 namespace {
 
 LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
@@ -67,4 +67,4 @@ FamilyEntry entry() {
         .make = &Transpose::make};
 }
 
-}  // namespace lode::kernels::transpose
+}  // namespace LODE_NAMESPACE::kernels::transpose

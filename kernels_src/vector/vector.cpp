@@ -1,10 +1,10 @@
-#include "lode_kernels/common.hpp"
+#include "lode_kernels/workload.hpp"
 
 #include <limits>
 
 #include <lode_embedded/vector.hpp>
 
-namespace lode::kernels::vector {
+namespace LODE_NAMESPACE::kernels::vector {
 namespace {
 
 constexpr std::uint32_t bulk_tile = 1024;  // As in vector_sm90.cu.
@@ -97,4 +97,4 @@ FamilyEntry entry() {
             .make = &Axpy::make};
 }
 
-}  // namespace lode::kernels::vector
+}  // namespace LODE_NAMESPACE::kernels::vector

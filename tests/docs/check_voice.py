@@ -35,6 +35,7 @@ BUDGETS = {
     "docs/guide/compile.md": 1050,
     "docs/guide/devices.md": 200,
     "docs/guide/errors.md": 400,
+    "docs/guide/kernels.md": 800,
     "docs/guide/memory.md": 450,
     "docs/guide/nvvm-ir.md": 400,
     "docs/guide/llvm-ir.md": 400,

@@ -18,6 +18,7 @@ COMPONENTS = {
     "runtime": {"base", "jit"},
     "emulator": {"base"},
     "c": {"base", "jit", "runtime"},
+    "kernels": {"base", "jit", "runtime"},  # Its public headers; kernels_src has the bodies.
 }
 # The other folders of its component that a folder may include. A file belongs to the deepest folder
 # named here; files in unnamed folders may include everything of their component. "jit" has the
@@ -69,7 +70,7 @@ OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
 # benchmarks measure parts of the components.
 PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"},
-                         "bench": {"base", "c", "jit", "runtime", "emulator"}}
+                         "bench": {"base", "c", "jit", "kernels", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|driver_types|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
@@ -97,6 +98,7 @@ SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi
                            r"cxxabi|x86intrin)\.h$")
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples|tools/lode/template)/")  # For NVRTC or other builds.
 C_HEADER = "lode/lode.h"  # The public header of the component c.
+KERNELS = "lode/kernels.hpp"  # All of the library lode::kernels, which hosts link besides.
 UNWRAP = "lode/base/unwrap.hpp"  # Opt-in because it throws; lode.hpp doesn't include it.
 PLAIN_NAMESPACE = re.compile(r"^\s*(?:inline )?namespace lode(?:::\w+)* \{")
 UNMARKED = re.compile(
@@ -214,15 +216,18 @@ def allowed(components):
 
 
 def check_umbrella(root, report_at):
-    """Checks that lode.hpp includes every public header but unwrap.hpp."""
-    umbrella = root / "include/lode/lode.hpp"
-    if not umbrella.exists():
-        return
-    included = {name for _, name in includes_of(umbrella)}
-    for path in sources_in(root / "include/lode"):
-        name = path.relative_to(root / "include").as_posix()
-        if path != umbrella and name not in {UNWRAP, C_HEADER} and name not in included:
-            report_at(umbrella, 1, f"lode.hpp doesn't include the public header {name}")
+    """Checks that lode.hpp includes every public header but unwrap.hpp; kernels.hpp, its own."""
+    for whole in ("lode/lode.hpp", KERNELS):
+        umbrella = root / "include" / whole
+        if not umbrella.exists():
+            continue
+        included = {name for _, name in includes_of(umbrella)}
+        for path in sources_in(root / "include/lode"):
+            name = path.relative_to(root / "include").as_posix()
+            is_kernels = name.startswith("lode/kernels")
+            if path != umbrella and name not in included and is_kernels == (whole == KERNELS) \
+                    and name not in {UNWRAP, C_HEADER}:
+                report_at(umbrella, 1, f"{umbrella.name} doesn't include the public header {name}")
 
 
 def check_declarations(root, report_at):

@@ -188,6 +188,13 @@ class Layering(unittest.TestCase):
                 self.assert_found("include/lode/jit/b.hpp", f"#include <{header}>\n",
                                   "include/lode/jit/b.hpp:1", "hosts build without")
 
+    def test_the_umbrella_of_the_kernels_is_complete(self):
+        self.write("include/lode/kernels.hpp", "#include <lode/kernels/a.hpp>\n")
+        self.write("include/lode/kernels/a.hpp", "#include <lode/jit/b.hpp>\n")
+        self.assertEqual(check_layering.check(self.root), [])
+        self.assert_found("include/lode/kernels/new.hpp", "", "include/lode/kernels.hpp:1",
+                          "kernels.hpp doesn't include the public header lode/kernels/new.hpp")
+
     def test_the_umbrella_is_complete(self):
         self.assert_found("include/lode/jit/new.hpp", "", "include/lode/lode.hpp:1",
                           "lode/jit/new.hpp")

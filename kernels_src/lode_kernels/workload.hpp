@@ -1,7 +1,8 @@
-// Shared host code of the kernel families: rows, random data, guarded outputs, comparisons.
+// What the workloads share: random data, guarded outputs, comparisons.
 #pragma once
 
 #include "lode_kernels/families.hpp"
+#include "lode_kernels/family.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,22 +23,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::kernels {
-
-using Shape = LaunchShape (*)(const Problem&, const VariantDeviceProperties&);
-using Refusal = std::optional<std::string> (*)(const Problem&);
-
-/// A row's requirements besides its architecture.
-struct Needs {
-    std::size_t shared_bytes = 0;
-    int threads = 0;
-    bool cluster = false;
-    bool cooperative = false;
-    bool tensor_maps = false;
-};
-
-VariantRow make_row(std::string_view name, std::string_view source, std::string_view arch,
-                    const Needs& needs, Shape shape, Refusal refuses, std::string_view caveat = "");
+namespace LODE_NAMESPACE::kernels {
 
 /// The entries, each family in its own namespace: their sources may be compiled as one.
 namespace gemm {
@@ -50,41 +36,25 @@ namespace layer_norm {
 FamilyEntry entry();
 }
 namespace reduce {
-FamilyEntry entry();
-FamilyEntry float_entry();
-FamilyEntry int64_entry();
-}  // namespace reduce
+std::vector<FamilyEntry> entries();
+}
 namespace scan {
-FamilyEntry entry();
-FamilyEntry float_entry();
-FamilyEntry int64_entry();
-}  // namespace scan
+std::vector<FamilyEntry> entries();
+}
 namespace select {
-FamilyEntry entry();
-FamilyEntry float_entry();
-FamilyEntry int64_entry();
-FamilyEntry partition_entry();
-FamilyEntry partition_float_entry();
-FamilyEntry partition_int64_entry();
-}  // namespace select
+std::vector<FamilyEntry> entries();
+}
 namespace softmax {
 FamilyEntry entry();
 }
 namespace sort {
-FamilyEntry entry();
-FamilyEntry float_entry();
-FamilyEntry int64_entry();
-FamilyEntry pairs_entry();
-}  // namespace sort
+std::vector<FamilyEntry> entries();
+}
 namespace transpose {
 FamilyEntry entry();
 }
 namespace vector {
 FamilyEntry entry();
-}
-
-constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::uint32_t>((a + b - 1) / b);
 }
 
 /// The random number `index` of a seed: any part of a sequence can be made without the others.
@@ -180,14 +150,6 @@ private:
     T poison_;
     T guard_value_;
 };
-
-/// Launches with the arguments unchanged: their types must be the kernel's.
-template <class... Arguments>
-Status launch_with(const LoadedVariant& variant, StreamRef stream, const Problem& problem,
-                   Arguments... arguments) {
-    void* pointers[] = {static_cast<void*>(&arguments)...};
-    return variant.kernel.launch(stream, variant.shape(problem), pointers);
-}
 
 /// A workload whose kernel reads one matrix of floats and writes another of the same size: x rows
 /// and y columns. Derived classes add the reference.
@@ -311,4 +273,4 @@ std::vector<T> random_summands(std::size_t count, std::uint64_t seed) {
     });
 }
 
-}  // namespace lode::kernels
+}  // namespace LODE_NAMESPACE::kernels
