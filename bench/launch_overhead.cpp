@@ -9,7 +9,10 @@
 
 #include "bench/launch_overhead_noop.hpp"
 
+#include <lode/kernels.hpp>
+
 #include <exception>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -171,6 +174,45 @@ void measure_buffers(Results& results, const Device& device, const Stream& strea
         *std::ranges::min_element(by_buffer) - *std::ranges::min_element(by_address));
 }
 
+/// Measures what an operation of lode::kernels adds to a prepared launch with as many arguments.
+void measure_operation(Results& results, const Runtime& runtime, const Device& device,
+                       const Stream& stream) {
+    const VariantLoader loader(runtime, device, {}, TunedChoices(std::filesystem::path()));
+    const auto scan = kernels::Scan<int>::load(loader);
+    if (!scan) {
+        fmt::print("\nNo operation can be measured: {}\n", scan.error().message);
+        return;
+    }
+    constexpr std::size_t count = 1000;
+    auto both = unwrap(device.alloc<int>(2 * count));
+    const auto from = unwrap(both.span().first(count));
+    const auto to = unwrap(both.span().last(count));
+    auto memory = unwrap(device.alloc<std::byte>(unwrap(scan->workspace_bytes(count))));
+    kernels::Workspace workspace(memory);
+    const auto kernel = unwrap(unwrap(device.load(noop_image(4, ".u64")))
+                                   .kernel<void(const int*, int*, std::byte*, std::uint64_t)>("k"));
+    const LaunchShape shape{.grid = {blocks}, .block = {threads}};
+    const auto prepared = unwrap(kernel.prepare(stream, shape, from, to, memory, count));
+    std::vector<double> by_kernel;
+    std::vector<double> by_operation;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        by_kernel.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(prepared.launch().has_value());
+        }));
+        by_operation.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(scan->run(stream, from, to, workspace).has_value());
+        }));
+    }
+    results.add(measured({.group = "an operation of lode::kernels",
+                          .series = "a scan with a workspace adds to a prepared launch",
+                          .unit = "ns"},
+                         differences(by_operation, by_kernel)));
+    fmt::print("\nScan: {:.2f} by a prepared launch of its arguments, {:.2f} more by run()\n",
+               median(by_kernel), median(by_operation) - median(by_kernel));
+}
+
 }  // namespace
 
 void report_noop(Results& results) {
@@ -191,6 +233,7 @@ void report_noop(Results& results) {
     measure<8>(results, device, stream);
     measure<16>(results, device, stream);
     measure_buffers(results, device, stream);
+    measure_operation(results, runtime, device, stream);
 }
 
 }  // namespace lode::bench
