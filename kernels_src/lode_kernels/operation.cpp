@@ -100,11 +100,7 @@ Status Operation::prepare(Workspace& workspace, StreamRef stream, const Row& row
                     text_of("The workspace has ", memory.size(), " bytes, but '", family_.name,
                             "' needs ", needed.bytes, ": workspace_bytes() says how many."));
     }
-    if (memory.native() % 16 != 0) {
-        return fail(Errc::invalid_argument, text_of("The workspace starts ", memory.native() % 16,
-                                                    " bytes after a multiple of 16, where '",
-                                                    family_.name, "' can't use it."));
-    }
+    if (auto aligned = check_aligned("The workspace", memory); !aligned) return aligned;
     if (auto usable = check(row, {memory}); !usable) return usable;
     return workspace.prepare(stream, row.id, needed);
 }
@@ -112,6 +108,14 @@ Status Operation::prepare(Workspace& workspace, StreamRef stream, const Row& row
 Result<std::size_t> workspace_bytes(const Operation& operation, const Problem& problem) {
     return operation.row_for(problem).map(
         [&](const Operation::Row* row) { return operation.need(*row, problem).bytes; });
+}
+
+Status check_aligned(std::string_view what, const Elements& elements) {
+    const auto rest = elements.memory.address % 16;
+    if (rest == 0) return {};
+    return fail(Errc::invalid_argument,
+                text_of(what, " starts ", rest,
+                        " bytes after a multiple of 16, where the kernels can't use it."));
 }
 
 Status check_apart(std::string_view what, const Elements& from, const Elements& to,
@@ -138,14 +142,15 @@ Status Workspace::prepare(StreamRef stream, std::uint64_t user, const detail::Wo
     if (!capturing) return tl::unexpected(capturing.error());
     // The host doesn't see when a graph uses the memory: from then on each run clears it.
     captured_ = captured_ || *capturing;
-    const bool is_ready =
-        !captured_ && user_ == user && need.cleared <= cleared_ && runs_ < need.most_runs;
+    const bool is_ready = !captured_ && user_ == user && layout_ == need.layout &&
+                          need.cleared <= cleared_ && runs_ < need.most_runs;
     if (!is_ready) {
         const auto cleared = memory_.first(need.cleared).and_then([&](DeviceSpan<std::byte> front) {
             return front.zero_async(stream);
         });
         if (!cleared) return cleared;
         user_ = user;
+        layout_ = need.layout;
         cleared_ = need.cleared;
         runs_ = 0;
     }

@@ -22,6 +22,8 @@ struct WorkspaceNeed {
     std::size_t bytes = 0;          ///< In all.
     std::size_t cleared = 0;        ///< Those in front that are zero before the first run.
     std::uint32_t most_runs = ~0U;  ///< Before they must be zero again.
+    /// Runs with another number write to what this one leaves zero: it is cleared in between.
+    std::uint64_t layout = 0;
 };
 
 class Operation {
@@ -64,8 +66,8 @@ public:
         Workspace own;
         AsyncBuffer<std::byte> memory;
         const auto needed = need(**row, problem);
-        if (workspace == nullptr) {
-            workspace = &own;
+        if (workspace == nullptr) workspace = &own;
+        if (workspace == &own && needed.bytes != 0) {
             auto allocated =
                 AsyncBuffer<std::byte>::allocate(loader_.device(), stream, needed.bytes);
             if (!allocated) return tl::unexpected(std::move(allocated).error());
@@ -93,6 +95,9 @@ private:
     /// to.
     mutable std::vector<std::shared_ptr<const Row>> rows_;
 };
+
+/// invalid_argument unless these start at a multiple of 16 bytes; `what` is the subject.
+[[nodiscard]] Status check_aligned(std::string_view what, const Elements& elements);
 
 /// invalid_argument if the two overlap, elements of so many bytes each; `what` is the subject.
 [[nodiscard]] Status check_apart(std::string_view what, const Elements& from, const Elements& to,

@@ -1,7 +1,9 @@
 // Launch shapes and limits of kernels that work on the rows of a matrix: x rows of y columns.
 #pragma once
 
-#include "lode_kernels/workload.hpp"
+#include "lode_kernels/family.hpp"
+
+#include <algorithm>
 
 namespace LODE_NAMESPACE::kernels {
 
@@ -49,22 +51,22 @@ inline LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProp
 /// For rows of the table that take 16 bytes at a time; 0 is no limit.
 template <std::uint64_t most>
 std::optional<std::string> refuses_above(const Problem& problem) {
-    if (problem.y % 4 != 0) return fmt::format("{} columns aren't a multiple of 4", problem.y);
+    if (problem.y % 4 != 0) return text_of(problem.y, " columns aren't a multiple of 4");
     if (most == 0 || problem.y <= most) return std::nullopt;
-    return fmt::format("{} columns exceed the {} that its registers hold", problem.y, most);
+    return text_of(problem.y, " columns exceed the ", most, " that its registers hold");
 }
 
 /// The same for rows that are worse than the next one up to `least` columns.
 template <std::uint64_t least, std::uint64_t most>
 std::optional<std::string> refuses_outside(const Problem& problem) {
     if (problem.y > least) return refuses_above<most>(problem);
-    return fmt::format("{} columns don't exceed {}", problem.y, least);
+    return text_of(problem.y, " columns don't exceed ", least);
 }
 
 template <std::uint64_t columns>
 std::optional<std::string> refuses_unless(const Problem& problem) {
     if (problem.y == columns) return std::nullopt;
-    return fmt::format("{} columns aren't {}", problem.y, columns);
+    return text_of(problem.y, " columns aren't ", columns);
 }
 
 }  // namespace LODE_NAMESPACE::kernels

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lode_kernels/families.hpp"
-#include "lode_kernels/family.hpp"
+#include "lode_kernels/matrix.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -92,6 +92,8 @@ public:
     [[nodiscard]] T* data() const noexcept { return buffer_.data(); }
     [[nodiscard]] NativeDevicePointer native() const noexcept { return buffer_.native(); }
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    /// The outputs, without the guard.
+    [[nodiscard]] DeviceSpan<T> span() { return DeviceSpan<T>(buffer_.span().memory(), count_); }
     [[nodiscard]] Status poison() {
         guard_value_ = poison_;
         if constexpr (sizeof(T) <= 4) {
@@ -156,8 +158,7 @@ private:
 class MatrixWorkload : public Workload {
 public:
     Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        return launch_with(variant, stream, problem(), from_.data(), to_.data(),
-                           static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
+        return detail::launch_on_matrix(variant, stream, problem(), from_.data(), to_.data());
     }
     Status poison() override { return to_.poison(); }
     WorkloadData data() const override { return {{from_.data()}, {to_.data()}}; }

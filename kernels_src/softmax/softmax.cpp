@@ -1,9 +1,14 @@
+#include "softmax/softmax.hpp"
+
+#include "lode_kernels/matrix.hpp"
 #include "lode_kernels/row_shapes.hpp"
-#include "lode_kernels/workload.hpp"
+
+#include <lode/kernels/softmax.hpp>
 
 #include <lode_embedded/softmax.hpp>
 
-namespace LODE_NAMESPACE::kernels::softmax {
+namespace LODE_NAMESPACE::kernels {
+namespace softmax {
 namespace {
 
 // A multiprocessor of 9.0 has this much shared memory; a block takes a KiB more than it asks for.
@@ -38,77 +43,35 @@ LaunchShape split_shape(const Problem& problem, const VariantDeviceProperties& p
     return shape;
 }
 
-class Softmax final : public MatrixWorkload {
-public:
-    static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
-                                                  std::uint64_t seed) {
-        auto values = random_floats(problem.x * problem.y, seed);
-        for (auto& value : values)
-            value *= 10;
-        return upload(device, std::move(values)).map([&](Matrices matrices) {
-            return std::unique_ptr<Workload>(new Softmax(problem, std::move(matrices)));
-        });
-    }
-
-    Status check() const override {
-        const auto to = read();
-        if (!to) return tl::unexpected(to.error());
-        const std::size_t columns = problem().y;
-        return compare_rows(problem().x, columns, [&](std::size_t row, Comparison& comparison) {
-            const std::span from(values().data() + row * columns, columns);
-            const double largest = *std::ranges::max_element(from);
-            double sum = 0;
-            for (const float value : from)
-                sum += std::exp(value - largest);
-            for (std::size_t column = 0; column < columns; ++column) {
-                // The error of __expf is 2 + |1.16·x| units in the last place; here |x| ≤ 20, and
-                // a result is a product of two.
-                const double wanted = std::exp(from[column] - largest) / sum;
-                const std::size_t at = row * columns + column;
-                comparison.add(at, (*to)[at], wanted, 1e-5 * wanted);
-            }
-        });
-    }
-
-private:
-    using MatrixWorkload::MatrixWorkload;
-};
-
 }  // namespace
 
-FamilyEntry entry() {
-    KernelFamily family{"softmax", {}, lode_embedded::softmax()};
-#define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
+KernelFamily family() {
+    return {"softmax",
+            {
+#define LODE_VARIANT(...) make_row(__VA_ARGS__),
 #include "softmax/variants.def"
 #undef LODE_VARIANT
-    return {.family = std::move(family),
-            .folder = "softmax",
-            .extents = "rows, columns",
-            .test_problems = {{1, 1},
-                              {3, 5},
-                              {37, 128},
-                              {50, 200},
-                              {100, 1000},
-                              {64, 1024},
-                              {33, 8192},
-                              {4, 16384},
-                              {3, 32768},
-                              {2, 65536},
-                              {5, 20000},
-                              {5, 20001},
-                              {3, 100000},
-                              {2, 262144},
-                              {2, 300004}},
-            .bench_problems = {{262144, 256},
-                               {65536, 1024},
-                               {32768, 2048},
-                               {16384, 4096},
-                               {8192, 8192},
-                               {4096, 16384},
-                               {2048, 32768},
-                               {1024, 65536},
-                               {256, 262144}},
-            .make = &Softmax::make};
+            },
+            lode_embedded::softmax()};
 }
 
-}  // namespace LODE_NAMESPACE::kernels::softmax
+}  // namespace softmax
+
+Result<Softmax> Softmax::load(const VariantLoader& loader, const CompileOptions& options) {
+    return detail::Operation::load(loader, softmax::family(), options, detail::number_type<float>,
+                                   &detail::no_workspace, {1024, 1024})
+        .map([](detail::OperationPointer operation) { return Softmax(std::move(operation)); });
+}
+
+Status Softmax::run(StreamRef stream, DeviceSpan<const float> from, DeviceSpan<float> to,
+                    std::size_t rows, std::size_t columns) const {
+    const Problem problem{rows, columns};
+    auto valid = detail::check_matrices("a softmax", from, to, rows, columns);
+    if (!valid || from.empty()) return valid;
+    return operation_->run(
+        stream, problem, {from, to}, nullptr, [&](const LoadedVariant& variant, void*) {
+            return detail::launch_on_matrix(variant, stream, problem, from.data(), to.data());
+        });
+}
+
+}  // namespace LODE_NAMESPACE::kernels

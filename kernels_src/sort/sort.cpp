@@ -130,7 +130,9 @@ detail::WorkspaceNeed need(const LoadedVariant& variant, const Problem& problem,
                            const detail::NumberType& key) {
     const auto state = state_bytes(variant, problem, key, has_values);
     const auto keys = aligned(problem.x * key.bytes);
-    return {.bytes = aligned(state) + keys + (has_values ? problem.x * 4 : 0), .cleared = state};
+    return {.bytes = aligned(state) + keys + (has_values ? problem.x * 4 : 0),
+            .cleared = state,
+            .layout = state};
 }
 
 }  // namespace

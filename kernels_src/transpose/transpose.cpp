@@ -1,8 +1,13 @@
-#include "lode_kernels/workload.hpp"
+#include "transpose/transpose.hpp"
+
+#include "lode_kernels/matrix.hpp"
+
+#include <lode/kernels/transpose.hpp>
 
 #include <lode_embedded/transpose.hpp>
 
-namespace LODE_NAMESPACE::kernels::transpose {
+namespace LODE_NAMESPACE::kernels {
+namespace transpose {
 namespace {
 
 LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
@@ -19,52 +24,38 @@ LaunchShape any_shape(const Problem& problem, const VariantDeviceProperties&) {
 
 std::optional<std::string> refuses_unless_fours(const Problem& problem) {
     if (problem.x % 4 == 0 && problem.y % 4 == 0) return std::nullopt;
-    return fmt::format("{} x {} isn't a multiple of 4 in both extents", problem.x, problem.y);
+    return text_of(problem.x, " x ", problem.y, " isn't a multiple of 4 in both extents");
 }
-
-class Transpose final : public MatrixWorkload {
-public:
-    static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
-                                                  std::uint64_t seed) {
-        auto values = random_floats(problem.x * problem.y, seed);
-        return upload(device, std::move(values)).map([&](Matrices matrices) {
-            return std::unique_ptr<Workload>(new Transpose(problem, std::move(matrices)));
-        });
-    }
-
-    Status check() const override {
-        const auto to = read();
-        if (!to) return tl::unexpected(to.error());
-        const std::size_t rows = problem().x;
-        const std::size_t columns = problem().y;
-        return compare_rows(columns, rows, [&](std::size_t column, Comparison& comparison) {
-            for (std::size_t row = 0; row < rows; ++row) {
-                const std::size_t at = column * rows + row;
-                comparison.add(at, (*to)[at], values()[row * columns + column], 0);
-            }
-        });
-    }
-
-private:
-    using MatrixWorkload::MatrixWorkload;
-};
 
 }  // namespace
 
-FamilyEntry entry() {
-    KernelFamily family{"transpose", {}, lode_embedded::transpose()};
-#define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
+KernelFamily family() {
+    return {"transpose",
+            {
+#define LODE_VARIANT(...) make_row(__VA_ARGS__),
 #include "transpose/variants.def"
 #undef LODE_VARIANT
-    return {
-        .family = std::move(family),
-        .folder = "transpose",
-        .extents = "rows, columns",
-        .test_problems =
-            {{1, 1}, {5, 3}, {31, 65}, {64, 64}, {67, 130}, {100, 260}, {1023, 517}, {2048, 1028}},
-        .bench_problems =
-            {{8192, 8192}, {16384, 16384}, {2048, 65536}, {65536, 2048}, {8191, 8193}},
-        .make = &Transpose::make};
+            },
+            lode_embedded::transpose()};
 }
 
-}  // namespace LODE_NAMESPACE::kernels::transpose
+}  // namespace transpose
+
+Result<Transpose> Transpose::load(const VariantLoader& loader, const CompileOptions& options) {
+    return detail::Operation::load(loader, transpose::family(), options, detail::number_type<float>,
+                                   &detail::no_workspace, {1024, 1024})
+        .map([](detail::OperationPointer operation) { return Transpose(std::move(operation)); });
+}
+
+Status Transpose::run(StreamRef stream, DeviceSpan<const float> from, DeviceSpan<float> to,
+                      std::size_t rows, std::size_t columns) const {
+    const Problem problem{rows, columns};
+    auto valid = detail::check_matrices("a transpose", from, to, rows, columns);
+    if (!valid || from.empty()) return valid;
+    return operation_->run(
+        stream, problem, {from, to}, nullptr, [&](const LoadedVariant& variant, void*) {
+            return detail::launch_on_matrix(variant, stream, problem, from.data(), to.data());
+        });
+}
+
+}  // namespace LODE_NAMESPACE::kernels

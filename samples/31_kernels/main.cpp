@@ -32,7 +32,7 @@ int main() try {
     const auto stream = unwrap(device.create_stream());
 
     // Once: what is loaded here is used for any number of runs, of any size.
-    const lode::VariantLoader loader(runtime, device);
+    const lode::VariantLoader loader(runtime, device, lode::Log::to_stderr());
     const auto select =
         unwrap(lode::kernels::Select<int>::load(loader, {.predicate = "x % 2 == 0"}));
     const auto sum = unwrap(lode::kernels::Reduce<int>::load(loader));

@@ -54,6 +54,7 @@ private:
 
     DeviceSpan<std::byte> memory_;
     std::uint64_t user_ = 0;
+    std::uint64_t layout_ = 0;
     std::size_t cleared_ = 0;
     std::uint32_t runs_ = 0;
     bool captured_ = false;  ///< Graphs use it too, at times that this object doesn't see.

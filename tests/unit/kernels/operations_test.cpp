@@ -1,7 +1,6 @@
 // lode::kernels as a host uses it, on the software device, against the standard library.
-#include "tests/unit/kernels/emulated_machine.hpp"
+#include "tests/unit/kernels/operations_host.hpp"
 
-#include <lode/base/unwrap.hpp>
 #include <lode/kernels.hpp>
 #include <lode/runtime/graph.hpp>
 
@@ -22,12 +21,11 @@
 
 #include <doctest/doctest.h>
 
-using lode::DeviceSpan;
 using lode::Errc;
-using lode::Status;
 using lode::unwrap;
 using lode::kernels::Workspace;
-using lode::test::Machine;
+using lode::test::check_refused;
+using lode::test::Host;
 
 namespace {
 
@@ -40,38 +38,6 @@ std::vector<T> random_numbers(std::size_t count, bool small = true) {
         value = small ? static_cast<T>(static_cast<int>(random() % 31) - 15)
                       : static_cast<T>(static_cast<std::int64_t>(random()));
     return values;
-}
-
-/// One device, a stream and a workspace of `bytes`, full of ones.
-struct Host {
-    explicit Host(const char* architecture = "sm_90", std::size_t bytes = 1 << 22)
-        : machine(architecture),
-          device(machine.loader->device()),
-          stream(unwrap(device.create_stream())),
-          memory(unwrap(device.alloc<std::byte>(bytes))),
-          workspace(memory) {
-        unwrap(memory.fill(std::byte{0xff}));
-    }
-
-    template <class T>
-    std::vector<T> read(const lode::DeviceBuffer<T>& buffer) {
-        unwrap(stream.sync());
-        return unwrap(buffer.to_vector());
-    }
-
-    Machine machine;
-    lode::Device device;
-    lode::Stream stream;
-    lode::DeviceBuffer<std::byte> memory;
-    Workspace workspace;
-};
-
-/// Requires invalid_argument with a message that has `part`.
-void check_refused(const Status& status, std::string_view part) {
-    REQUIRE_FALSE(status);
-    CHECK(status.error().code == Errc::invalid_argument);
-    CAPTURE(status.error().message);
-    CHECK(status.error().message.find(part) != std::string::npos);
 }
 
 template <class T>
@@ -337,6 +303,40 @@ TEST_CASE("operations: more runs than a selection's words tell apart") {
     unwrap(from.zero());
     run(count);
     CHECK(host.read(number).front() == 0);
+}
+
+TEST_CASE("operations: spans of numbers may start anywhere") {
+    Host host;
+    if (!host.machine.compiles) return;
+    const auto& loader = *host.machine.loader;
+    const std::size_t count = 20000;
+    auto values = random_numbers<int>(count + 1);
+    auto from = unwrap(host.device.upload(values));
+    auto to = unwrap(host.device.alloc<int>(count + 1));
+    auto result = unwrap(host.device.alloc<int>(1));
+    auto number = unwrap(host.device.alloc<std::uint32_t>(1));
+    values.erase(values.begin());
+    const auto in = unwrap(from.span().subspan(1));
+    const auto out = unwrap(to.span().subspan(1));
+    const auto check = [&](const std::vector<int>& wanted) {
+        unwrap(host.stream.sync());
+        CHECK(unwrap(out.to_vector()) == wanted);
+    };
+    unwrap(unwrap(lode::kernels::Reduce<int>::load(loader)).run(host.stream, in, result));
+    CHECK(host.read(result).front() == std::accumulate(values.begin(), values.end(), 0));
+    auto sums = values;
+    std::partial_sum(sums.begin(), sums.end(), sums.begin());
+    unwrap(unwrap(lode::kernels::Scan<int>::load(loader)).run(host.stream, in, out));
+    check(sums);
+    unwrap(unwrap(lode::kernels::Partition<int>::load(loader)).run(host.stream, in, out, number));
+    auto parts = values;
+    const auto rest =
+        std::stable_partition(parts.begin(), parts.end(), [](int x) { return x > 0; });
+    std::reverse(rest, parts.end());
+    check(parts);
+    unwrap(unwrap(lode::kernels::Sort<int>::load(loader)).run(host.stream, in, out));
+    std::ranges::sort(values);
+    check(values);
 }
 
 TEST_CASE("operations: threads share an operation, whose rows they load at once") {
