@@ -33,19 +33,21 @@ RELEASES = {
 # Other functions whose failure every sample survives: without the driver's log, errors only lack the
 # driver's own words.
 OPTIONAL = {"cuLogsRegisterCallback"}
+# A loader of variants refuses the row that can't be loaded, and takes the next one.
+OF_VARIANTS = {
+    "cuFuncSetAttribute", "cuKernelGetAttribute", "cuKernelGetFunction", "cuKernelGetParamInfo",
+    "cuLibraryGetKernel", "cuLibraryGetModule", "cuLibraryLoadData",
+}
 # Functions whose failure one sample survives. It still says so.
 SURVIVED = {
-    # A loader of variants refuses the row that can't be loaded, and takes the next one.
-    "05_variants": {
-        "cuFuncSetAttribute", "cuKernelGetAttribute", "cuKernelGetFunction", "cuKernelGetParamInfo",
-        "cuLibraryGetKernel", "cuLibraryGetModule", "cuLibraryLoadData",
-    },
+    "05_variants": OF_VARIANTS,
     # The kernels of the captured graph stay loaded in any case.
     "08_graph": {"cuGraphKernelNodeGetParams"},
     # Its last request for a variable must fail.
     "12_globals": {"cuLibraryGetGlobal"},
     # The memory is freed in the stream's order if its state isn't known.
     "16_pools": {"cuStreamIsCapturing"},
+    "31_kernels": {*OF_VARIANTS, "cuStreamIsCapturing"},
 }
 # Samples that lose their device: failures of releases after that aren't logged.
 LOST = {"06_memory_check"}
