@@ -2,7 +2,7 @@
 # Debian asks for, cpack adds by LodeDebian.cmake.
 #
 #   liblodeX.Y  the shared library
-#   liblode-dev headers, files of CMake and pkg-config
+#   liblode-dev headers, lode::kernels, files of CMake and pkg-config
 #   lode-tools  the command, the worker, the software device
 include_guard(GLOBAL)
 if(NOT PROJECT_IS_TOP_LEVEL OR NOT BUILD_SHARED_LIBS)
@@ -50,7 +50,8 @@ set(CPACK_DEBIAN_LODE_DEVELOPMENT_PACKAGE_DEPENDS
     "${_lode_library_package} (= ${PROJECT_VERSION}), libexpected-dev")
 set(CPACK_COMPONENT_LODE_DEVELOPMENT_DESCRIPTION
     "CUDA source to running kernels at run time: development files
-The headers of lode for C++20 and C99, and its files for CMake and pkg-config.")
+The headers of lode for C++20 and C99, its own kernels as a static library, and
+files for CMake and pkg-config.")
 set(CPACK_DEBIAN_LODE_TOOLS_PACKAGE_NAME lode-tools)
 set(CPACK_DEBIAN_LODE_TOOLS_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_LODE_TOOLS_PACKAGE_RECOMMENDS python3) # For `lode bench`.

@@ -2,6 +2,7 @@
 /// lode's own kernels, from the library lode::kernels.
 #pragma once
 
+#include <lode/kernels/gemm.hpp>
 #include <lode/kernels/histogram.hpp>
 #include <lode/kernels/layer_norm.hpp>
 #include <lode/kernels/operation.hpp>

@@ -1,14 +1,11 @@
 // Elements of the matrix product on the host: IEEE half precision, bfloat16 and e4m3, as integers.
 #pragma once
 
-#include "lode_kernels/workload.hpp"
-
 #include <lode/runtime/tensor_layout.hpp>
 
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace LODE_NAMESPACE::kernels {
 
@@ -56,17 +53,5 @@ inline constexpr ElementFormat float16{half_to_float,  2, 10, 13 << 10, 0x7e00, 
 inline constexpr ElementFormat bfloat16{bfloat16_to_float, 2, 7, 125 << 7, 0x7fc0, 0x1p-8,
                                         TensorType::bf16};
 inline constexpr ElementFormat e4m3{e4m3_to_float, 1, 3, 5 << 3, 0x7f, 0x1p-4, TensorType::u8};
-
-/// Random elements of magnitude in [0.25, 1), either sign. T has the format's bytes.
-template <class T>
-std::vector<T> random_elements(const ElementFormat& format, std::size_t count, std::uint64_t seed) {
-    constexpr std::uint32_t sign = 1U << (sizeof(T) * 8 - 1);
-    // Two binades from 0.25 on: the lowest bit of the exponent and the fraction are random.
-    const std::uint32_t span = 2U << format.fraction_bits;
-    return random_values<T>(count, seed, [&](std::uint64_t random) {
-        const auto bits = static_cast<std::uint32_t>(random >> 32);
-        return static_cast<T>((bits & sign) | (format.quarter + (bits >> 16 & (span - 1))));
-    });
-}
 
 }  // namespace LODE_NAMESPACE::kernels

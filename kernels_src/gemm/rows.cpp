@@ -1,5 +1,5 @@
 #include "gemm/product.hpp"
-#include "lode_kernels/workload.hpp"
+#include "lode_kernels/family.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <lode_embedded/gemm.hpp>
 
 namespace LODE_NAMESPACE::kernels::gemm {
 namespace {
@@ -62,7 +60,7 @@ std::optional<std::string> refuses_pitch(const char* extent, std::uint64_t eleme
                                          unsigned element_bytes) {
     const unsigned multiple = 16 / element_bytes;
     if (elements % multiple == 0) return std::nullopt;
-    return fmt::format("{} = {} isn't a multiple of {}", extent, elements, multiple);
+    return text_of(extent, " = ", elements, " isn't a multiple of ", multiple);
 }
 
 std::optional<std::string> refuses_input_pitch(const Product& product, const Problem& problem) {
@@ -333,8 +331,8 @@ std::vector<VariantRow> rows_of(const Product& product) {
             if (auto why = refuses_any_pitch(product, problem)) return why;
             const auto tiles = tile->clusters(problem) * tile->cluster();
             if (tiles <= WgmmaTile::most_split_tiles) return std::nullopt;
-            return fmt::format("C has {} tiles of {} x {}, more than {}", tiles, tile->tile_m(),
-                               tile->columns, WgmmaTile::most_split_tiles);
+            return text_of("C has ", tiles, " tiles of ", tile->tile_m(), " x ", tile->columns,
+                           ", more than ", std::uint32_t{WgmmaTile::most_split_tiles});
         };
     }
     return rows;

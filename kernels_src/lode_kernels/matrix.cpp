@@ -14,7 +14,7 @@ Status check_matrices(std::string_view what, const Elements& from, const Element
     }
     auto valid = check_count(text_of("The input of ", what), from.count, rows * columns);
     if (valid) valid = check_count(text_of("The output of ", what), to.count, rows * columns);
-    if (valid) valid = check_apart(text_of("The output of ", what), from, to, sizeof(float));
+    if (valid) valid = check_apart(text_of("The output of ", what), from, to);
     if (valid) valid = check_aligned(text_of("The input of ", what), from);
     if (valid) valid = check_aligned(text_of("The output of ", what), to);
     return valid;

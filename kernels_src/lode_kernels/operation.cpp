@@ -118,11 +118,9 @@ Status check_aligned(std::string_view what, const Elements& elements) {
                         " bytes after a multiple of 16, where the kernels can't use it."));
 }
 
-Status check_apart(std::string_view what, const Elements& from, const Elements& to,
-                   std::uint32_t bytes) {
+Status check_apart(std::string_view what, const Elements& from, const Elements& to) {
     const auto first = std::max(from.memory.address, to.memory.address);
-    const auto last =
-        std::min(from.memory.address + from.count * bytes, to.memory.address + to.count * bytes);
+    const auto last = std::min(from.memory.address + from.bytes, to.memory.address + to.bytes);
     if (first >= last) return {};
     return fail(Errc::invalid_argument,
                 text_of(what, " overlaps its input by ", last - first, " bytes."));

@@ -45,6 +45,7 @@ public:
     Operation(const VariantLoader& loader, KernelFamily family, CompileOptions compile,
               const NumberType& type, NeedOf need);
 
+    [[nodiscard]] const Device& device() const noexcept { return loader_.device(); }
     [[nodiscard]] const NumberType& type() const noexcept { return type_; }
 
     /// The row for a problem, valid as long as the operation; loaded if it isn't.
@@ -99,9 +100,8 @@ private:
 /// invalid_argument unless these start at a multiple of 16 bytes; `what` is the subject.
 [[nodiscard]] Status check_aligned(std::string_view what, const Elements& elements);
 
-/// invalid_argument if the two overlap, elements of so many bytes each; `what` is the subject.
-[[nodiscard]] Status check_apart(std::string_view what, const Elements& from, const Elements& to,
-                                 std::uint32_t bytes);
+/// invalid_argument if the two overlap; `what` is the subject.
+[[nodiscard]] Status check_apart(std::string_view what, const Elements& from, const Elements& to);
 
 /// invalid_argument unless the counts are equal; `what` is the subject of the sentence.
 [[nodiscard]] Status check_count(std::string_view what, std::size_t count, std::size_t wanted);

@@ -88,7 +88,7 @@ Status run_scan(const Operation& operation, StreamRef stream, Elements from, Ele
                 Workspace* workspace) {
     const Problem problem{from.count};
     auto valid = check_count("The output of a scan", to.count, from.count);
-    if (valid) valid = check_apart("The output of a scan", from, to, operation.type().bytes);
+    if (valid) valid = check_apart("The output of a scan", from, to);
     if (!valid || from.count == 0) return valid;
     return operation.run(
         stream, problem, {from, to}, workspace, [&](const LoadedVariant& variant, void* work) {

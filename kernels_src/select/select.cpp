@@ -127,7 +127,7 @@ Status run_select(const Operation& operation, StreamRef stream, Elements from, E
     const Problem problem{from.count};
     auto valid = check_count("The output of a selection", to.count, from.count);
     if (valid) valid = check_count("The number of a selection", selected.count, 1);
-    if (valid) valid = check_apart("The output of a selection", from, to, operation.type().bytes);
+    if (valid) valid = check_apart("The output of a selection", from, to);
     if (!valid) return valid;
     if (from.count > most) {
         return fail(Errc::invalid_argument,

@@ -83,10 +83,11 @@ inline constexpr NumberType number_type =
 struct Elements {
     lode::detail::DeviceMemoryRef memory;
     std::size_t count = 0;
+    std::size_t bytes = 0;
 
     template <class T>
     Elements(DeviceSpan<T> span) noexcept  // NOLINT(google-explicit-constructor)
-        : memory(span.memory()), count(span.size()) {}
+        : memory(span.memory()), count(span.size()), bytes(span.size_bytes()) {}
 
     [[nodiscard]] void* data() const noexcept { return reinterpret_cast<void*>(memory.address); }
 };

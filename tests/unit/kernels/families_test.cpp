@@ -1,7 +1,7 @@
 #include "lode_kernels/families.hpp"
 
 #include "base/file.hpp"
-#include "gemm/elements.hpp"
+#include "gemm/random_elements.hpp"
 
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/variants.hpp>
