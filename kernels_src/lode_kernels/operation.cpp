@@ -60,7 +60,8 @@ Result<const Operation::Row*> Operation::row_for(const Problem& problem) const {
 }
 
 Result<const Operation::Row*> Operation::choose(const Problem& problem) const {
-    const VariantOptions options{.problem = problem, .compile = compile_};
+    const VariantOptions options{
+        .problem = problem, .problem_class = problem_class_of(problem), .compile = compile_};
     const auto choice = loader_.choose(family_, options);
     if (!choice) return tl::unexpected(choice.error());
     const std::lock_guard guard(mutex_);

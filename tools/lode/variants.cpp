@@ -145,11 +145,6 @@ Result<std::vector<VariantLoader>> visible_devices() {
     return loaders;
 }
 
-/// The key under which a problem's tuned choice is stored.
-std::string class_of(const Problem& problem) {
-    return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
-}
-
 Result<Answer> show(const VariantsRequest& request) {
     Answer answer;
     Json list = Json::array();
@@ -168,7 +163,7 @@ Result<Answer> show(const VariantsRequest& request) {
                                           loader.device().name(), loader.device().cc().to_string());
             for (const auto* entry : request.entries) {
                 VariantOptions options{.problem = request.problem};
-                if (request.problem) options.problem_class = class_of(*request.problem);
+                if (request.problem) options.problem_class = problem_class_of(*request.problem);
                 add_decision(answer, list, name, *entry, loader.choose(entry->family, options));
             }
         }
@@ -181,11 +176,11 @@ Result<TuneReport> tune_one(const VariantLoader& loader, const FamilyEntry& entr
                             const Problem& problem) {
     const auto workload = entry.make(loader.device(), problem, std::random_device{}());
     if (!workload) return tl::unexpected(workload.error());
-    return loader.tune(entry.family,
-                       {.variant = {.problem = problem, .problem_class = class_of(problem)}},
-                       [&](const LoadedVariant& variant, StreamRef stream) {
-                           return (*workload)->launch(variant, stream);
-                       });
+    return loader.tune(
+        entry.family, {.variant = {.problem = problem, .problem_class = problem_class_of(problem)}},
+        [&](const LoadedVariant& variant, StreamRef stream) {
+            return (*workload)->launch(variant, stream);
+        });
 }
 
 Result<Answer> tune(const VariantsRequest& request) {
@@ -198,8 +193,8 @@ Result<Answer> tune(const VariantsRequest& request) {
             const auto problem = request.problem.value_or(entry->bench_problems.front());
             const auto report = tune_one(loader, *entry, problem);
             if (!report) return tl::unexpected(report.error());
-            Section section(fmt::format("{} {} on {}", entry->family.name, class_of(problem),
-                                        loader.device().name()));
+            Section section(fmt::format("{} {} on {}", entry->family.name,
+                                        problem_class_of(problem), loader.device().name()));
             section.row("fastest", report->choice.row);
             if (!report->kept) section.row("not kept", report->not_kept);
             Json rows = Json::array();
@@ -215,7 +210,7 @@ Result<Answer> tune(const VariantsRequest& request) {
             answer.text += section.to_string() + "\n";
             list.push_back({{"family", entry->family.name},
                             {"device", loader.device().name()},
-                            {"class", class_of(problem)},
+                            {"class", problem_class_of(problem)},
                             {"row", report->choice.row},
                             {"kept", report->kept},
                             {"not_kept", report->kept ? Json() : Json(report->not_kept)},

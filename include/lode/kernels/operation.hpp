@@ -34,14 +34,19 @@ struct WorkspaceNeed;
 /// run clears what it needs, and later runs of the same operation find it as they left it.
 ///
 /// A workspace may serve any operations one after another. It belongs to one run at a time, in the
-/// order of a stream; its memory must outlive the runs and the graphs that captured them. Not
-/// thread-safe: a copy is another workspace, which mustn't share the memory.
+/// order of a stream; its memory must outlive the runs and the graphs that captured them.
+/// Move-only; not thread-safe.
 class Workspace {
 public:
     /// A workspace without memory, for operations that need none.
     Workspace() noexcept = default;
     /// Uses this memory, which must start at a multiple of 16 bytes, as a DeviceBuffer does.
     explicit Workspace(DeviceSpan<std::byte> memory) noexcept : memory_(memory) {}
+    /// Takes over what the other knows of the memory; the other mustn't be used any more.
+    Workspace(Workspace&&) noexcept = default;
+    /// The same.
+    Workspace& operator=(Workspace&&) noexcept = default;
+    ~Workspace() = default;
 
     /// The memory.
     [[nodiscard]] DeviceSpan<std::byte> memory() const noexcept { return memory_; }

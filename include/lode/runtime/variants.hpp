@@ -35,6 +35,13 @@ struct Problem {
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+/// The class of problems of this size alone, such as "4096x1x1": `lode variants --tune` keeps its
+/// choices under it, and the operations of lode::kernels look there.
+[[nodiscard]] inline std::string problem_class_of(const Problem& problem) {
+    return std::to_string(problem.x) + "x" + std::to_string(problem.y) + "x" +
+           std::to_string(problem.z);
+}
+
 /// The properties of a device that the choice depends on.
 struct VariantDeviceProperties {
     ComputeCapability cc;                    ///< The compute capability.

@@ -1,4 +1,5 @@
 // The operations of lode::kernels on rows of floats and on bins, on the software device.
+#include "tests/support/scratch_folder.hpp"
 #include "tests/unit/kernels/operations_host.hpp"
 
 #include <lode/kernels.hpp>
@@ -160,4 +161,22 @@ TEST_CASE("operations: errors of matrices name the values and the limits") {
                   "The output of a softmax overlaps its input by 384 bytes.");
     check_refused(softmax.run(host.stream, from, to, 1ULL << 31, 1),
                   "has 2147483648 rows and 1 columns, but at most 2147483647");
+}
+
+TEST_CASE("operations: a choice that was tuned for a size is taken for that size alone") {
+    const auto folder = lode::ScratchFolder::create();
+    REQUIRE(folder);
+    Host host;
+    if (!host.machine.compiles) return;
+    const auto runtime = unwrap(lode::Runtime::open(
+        {.driver = {.library = LODE_EMULATOR_LIBRARY}, .cache = lode::CacheOptions{}}));
+    const lode::VariantLoader loader(runtime, unwrap(runtime.device()), {},
+                                     lode::TunedChoices(folder->path()));
+    const lode::KernelFamily family{.name = "histogram", .rows = {}, .files = {}};
+    unwrap(loader.choices().keep({loader.key(family, "1000x20x1"), "global", 1.0}));
+    const auto histogram = unwrap(lode::kernels::Histogram::load(loader));
+    CHECK(unwrap(histogram.workspace_bytes(1001, 20)) == 0);
+    CHECK(loader.counters().tuned == 0);
+    CHECK(unwrap(histogram.workspace_bytes(1000, 20)) == 0);
+    CHECK(loader.counters().tuned == 1);
 }
