@@ -30,6 +30,7 @@ void Tracer::emit_atomic(const Step& step) {
                         op.addressing.window == Window::shared;
     const bool narrow = op.addressing.narrow;
     if (!is_sum) return emit_call(step);
+    settle_quarters();  // The exit is added before registers are taken.
     if (!narrow) settle(op.r[1]);
     Xbyak::Label& exit = exit_at(step);
     // ymm2: the lowest offset, ymm3: the distance from it to the highest.

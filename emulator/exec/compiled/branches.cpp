@@ -173,7 +173,6 @@ void Tracer::emit_branch(const Step& step) {
         if (op.target <= &op) jmp(add_taken(step, false).label, T_NEAR);
         return;
     }
-    Taken& taken = add_taken(step, true);
     if (step.kind.action == Action::compare_and_branch) {
         emit_comparison(step);
         if (op.flags.as<BranchWhen>() == BranchWhen::fails) not_(eax);
@@ -181,8 +180,7 @@ void Tracer::emit_branch(const Step& step) {
         mov(eax, memory_of(op.r[0]));
         if (step.kind.action == Action::branch_unless) not_(eax);
     }
-    // The comparison has loaded registers.
-    if (step.side != 0) taken.state = state();
+    Taken& taken = add_taken(step, true);
     test(eax, eax);
     jnz(taken.label, T_NEAR);
 }
@@ -193,6 +191,7 @@ Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     taken.flushing = is_flushing();
     taken.conditional = conditional;
     taken.pending = pending_at(step.op->target);
+    taken.state = state();
     taken.partly = &exit_at(step);
     for (const Assumed& one : assumed_)
         taken.assumed.push_back(scalar(one.slot, one.wide));

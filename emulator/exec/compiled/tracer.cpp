@@ -382,6 +382,11 @@ bool Tracer::is_live(const Pending& value, const Op* at) {
     return found->second = false;
 }
 
+bool Tracer::is_needed(Slot slot) {
+    return std::ranges::find(here_->r, slot) != std::end(here_->r) ||
+           is_live({slot, {}}, here_);
+}
+
 std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
     std::vector<Pending> all = pending();
     if (target != nullptr)
@@ -395,6 +400,7 @@ void Tracer::emit_trace(const Trace& trace) {
             jmp(exit_at(step), T_NEAR);
             return;
         }
+        here_ = step.op;
         emit_step(step);
     }
     if (trace.end != nullptr)

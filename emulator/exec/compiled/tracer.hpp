@@ -80,8 +80,9 @@ private:
     void emit_taken(Taken& taken);
     /// Instructions up to and with a step.
     [[nodiscard]] u32 instructions_with(const Step& step) const;
-    /// Whether ops from here on may read a value.
+    /// Whether ops from `at` on may read a value.
     bool is_live(const Pending& value, const Op* at);
+    bool is_needed(Slot slot) override;
     [[nodiscard]] std::vector<Pending> pending_at(const Op* target);
 
     void emit_step(const Step& step);
@@ -121,6 +122,7 @@ private:
     const Regions& regions_;
     const Region& region_;
     std::deque<Trace> traces_;
+    const Op* here_ = nullptr;  ///< The op for which code is emitted.
     std::size_t step_count_ = 0;
     bool loops_ = false;    ///< A branch leads to the region's first op.
     bool flushes_ = false;  ///< A step does.

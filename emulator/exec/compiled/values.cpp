@@ -125,6 +125,7 @@ Xbyak::Ymm Values::take(Slot slot, u32 q) {
         if (((pinned_ >> k) & 1) != 0) continue;
         if (best == 0 || held_[k].used < held_[best].used) best = k;
     }
+    if (held_[best].pending && is_needed(held_[best].slot)) settle_register(best);
     held_[best] = {slot, q, ++clock_};
     pinned_ |= 1u << best;
     return Xbyak::Ymm(static_cast<int>(best));
@@ -167,8 +168,7 @@ Xbyak::Ymm Values::fresh() {
 void Values::define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value) {
     for (Held& one : held_)
         if (one.slot == slot && one.q == q) one = {};
-    held_[value.getIdx()] = {slot, q, ++clock_};
-    vmovdqa(memory_of(slot, 32 * q), value);
+    held_[value.getIdx()] = {slot, q, ++clock_, true};
 }
 
 void Values::unpin(const Xbyak::Ymm& one, std::span<const Xbyak::Ymm> but) noexcept {
@@ -205,6 +205,7 @@ void Values::set_flushing(bool flushing) {
 }
 
 void Values::call_host(const void* host) {
+    settle_quarters();
     set_flushing(false);
     mov(rax, reinterpret_cast<u64>(host));
     // Parts of the program are compiled for SSE, which Intel's processors switch to slowly while
@@ -236,10 +237,16 @@ std::vector<Values::Pending> Values::pending() const {
     std::vector<Pending> found;
     for (const auto& [slot, known] : known_)
         if (known.pending) found.push_back({slot, known.value});
+    for (u32 k = first_register; k < register_end; ++k)
+        if (held_[k].pending) found.push_back({held_[k].slot, {}, held_[k].q, k});
     return found;
 }
 
 void Values::store_row(const Pending& one) {
+    if (one.in != 0) {
+        vmovdqa(memory_of(one.slot, 32 * one.q), Xbyak::Ymm(static_cast<int>(one.in)));
+        return;
+    }
     if (one.value.wide) {
         vpbroadcastq(ymm0, qword[rsp + one.value.at]);
         for (u32 q = 0; q < 8; ++q) {
@@ -263,7 +270,20 @@ void Values::store_row(const Pending& one) {
     }
 }
 
+void Values::settle_register(u32 held) {
+    Held& one = held_[held];
+    if (one.pending) store_row({one.slot, {}, one.q, held});
+    one.pending = false;
+}
+
+void Values::settle_quarters() {
+    for (u32 k = first_register; k < register_end; ++k)
+        settle_register(k);
+}
+
 void Values::settle(Slot slot) {
+    for (u32 k = first_register; k < register_end; ++k)
+        if (held_[k].slot == slot) settle_register(k);
     const auto found = known_.find(slot);
     if (found == known_.end() || !found->second.pending) return;
     store_row({slot, found->second.value});
@@ -284,8 +304,12 @@ void Values::settle_and_forget(Slot slot, u32 bytes) {
         if (at->second.pending) store_row({at->first, at->second.value});
         at = known_.erase(at);
     }
-    for (Held& one : held_)
-        if (one.slot != no_slot && one.slot >= begin && one.slot < slot + bytes) one = {};
+    for (u32 k = first_register; k < register_end; ++k) {
+        Held& one = held_[k];
+        if (one.slot == no_slot || one.slot < begin || one.slot >= slot + bytes) continue;
+        settle_register(k);
+        one = {};
+    }
 }
 
 void Values::forget(Slot slot) {

@@ -81,7 +81,8 @@ public:
     void load_low_halves(const Xbyak::Ymm& to, Slot slot, u32 q);
     /// A register for a result.
     Xbyak::Ymm fresh();
-    /// Makes a register the quarter of a slot of the frame, and stores it.
+    /// Makes a register the quarter of a slot of the frame. Its row is stored when the register is
+    /// needed for others, at exits, or by settle().
     void define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value);
     /// All quarters of a slot have been defined.
     void finish_row(Slot slot);
@@ -97,20 +98,24 @@ public:
     [[nodiscard]] bool is_flushing() const noexcept { return flushing_; }
     /// At a place that is reached from others, all of which have set it.
     void assume_flushing(bool flushing) noexcept { flushing_ = flushing; }
-    /// Calls a function whose arguments are in their registers. Vector registers hold nothing
-    /// afterwards.
+    /// Calls a function whose arguments are in their registers, after storing quarters that are out
+    /// of date. Vector registers hold nothing afterwards.
     void call_host(const void* host);
 
     /// Slots of the frame whose rows in memory are out of date, with their values.
     struct Pending {
         Slot slot;
         Scalar value;
+        u32 q = 0;
+        u32 in = 0;  ///< The register that holds a quarter; 0: the value is a number.
     };
     [[nodiscard]] std::vector<Pending> pending() const;
-    /// Stores the row of a number. Changes no register but ymm0 and ymm1.
+    /// Stores the row of a number, or a quarter. Changes no register but ymm0 and ymm1.
     void store_row(const Pending& one);
     /// Stores the row of a slot if it is out of date.
     void settle(Slot slot);
+    /// Stores the quarters that are out of date.
+    void settle_quarters();
     /// Forgets what overlaps these bytes of the frame, after storing rows that are out of date.
     void settle_and_forget(Slot slot, u32 bytes);
     /// Something else writes the row.
@@ -138,6 +143,9 @@ protected:
     Xbyak::Address nan();
     void emit_data();
 
+    /// Whether code from here on may read a slot's row.
+    [[nodiscard]] virtual bool is_needed(Slot slot) = 0;
+
     const Code& function;
     const WarpContext& warp;
 
@@ -149,7 +157,8 @@ private:
     struct Held {
         Slot slot = no_slot;
         u32 q = 0;
-        u32 used = 0;  ///< When, for choosing the one to replace.
+        u32 used = 0;          ///< When, for choosing the one to replace.
+        bool pending = false;  ///< Its row in memory is out of date.
     };
     static constexpr u32 first_register = 4;
     static constexpr u32 register_end = 15;
@@ -166,6 +175,7 @@ public:
 
 private:
     Xbyak::Ymm take(Slot slot, u32 q);
+    void settle_register(u32 held);
     void forget_registers() noexcept;
 
     std::map<Slot, Known> known_;
