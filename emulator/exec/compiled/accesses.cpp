@@ -63,14 +63,16 @@ void Tracer::emit_address(const Step& step, const Scalar& index, const Shape& sh
             add(rax, memory_of(base));
         }
     } else {
-        load_number(eax, index);
-    }
-    if (offset != 0) {
-        mov(rcx, offset);
-        add(rax, rcx);
+        Scalar low = index;
+        low.wide = index.wide && !step.kind.shared;
+        load_number(eax, low);
     }
     const u32 alignment = step.kind.bytes - 1;
     if (!step.kind.shared) {
+        if (offset != 0) {
+            with_number({Scalar::Place::constant, offset, {}, true},
+                        [&](const auto& number) { add(rax, number); });
+        }
         mov(rcx, ptr[rbx + static_cast<u32>(offsetof(WarpContext, bounds))]);
         const u32 at = op.cache * static_cast<u32>(sizeof(Bounds));
         cmp(rax, ptr[rcx + (at + static_cast<u32>(offsetof(Bounds, lo)))]);
@@ -86,19 +88,24 @@ void Tracer::emit_address(const Step& step, const Scalar& index, const Shape& sh
         }
         return;
     }
-    mov(eax, eax);
+    // The upper halves of shared addresses don't count.
+    if (static_cast<u32>(offset) != 0) {
+        add(eax, static_cast<u32>(offset));
+    } else if (step.kind.form == AddressForm::index) {
+        mov(eax, eax);
+    }
     if (op.r[variable_operand] == no_slot) {
-        mov(edx, dword[rbx + static_cast<u32>(offsetof(WarpContext, shared_bytes))]);
-        sub(edx, bytes);
-        jc(exit, T_NEAR);
-        cmp(eax, edx);
+        lea(rdx, ptr[rax + bytes]);
+        mov(ecx, dword[rbx + static_cast<u32>(offsetof(WarpContext, shared_bytes))]);
+        cmp(rdx, rcx);
         ja(exit, T_NEAR);
     } else {
         const Bounds bounds = shared_bounds(warp, &op);
         if (bounds.hi - bounds.lo < bytes) jmp(exit, T_NEAR);
-        cmp(eax, static_cast<u32>(bounds.lo));
-        jb(exit, T_NEAR);
-        cmp(eax, static_cast<u32>(bounds.hi) - bytes);
+        const auto lowest = static_cast<u32>(bounds.lo);
+        const Xbyak::Reg32& distance = lowest == 0 ? eax : edx;
+        if (lowest != 0) lea(edx, ptr[rax - lowest]);
+        cmp(distance, static_cast<u32>(bounds.hi) - bytes - lowest);
         ja(exit, T_NEAR);
     }
     if (alignment != 0) {

@@ -9,6 +9,38 @@
 
 namespace lode::emulator::exec {
 
+namespace {
+
+Compare opposite(Compare compare) {
+    switch (compare) {
+        case Compare::eq:
+            return Compare::ne;
+        case Compare::ne:
+            return Compare::eq;
+        case Compare::lt_u:
+            return Compare::ge_u;
+        case Compare::le_u:
+            return Compare::gt_u;
+        case Compare::gt_u:
+            return Compare::le_u;
+        case Compare::ge_u:
+            return Compare::lt_u;
+        case Compare::lt_s:
+            return Compare::ge_s;
+        case Compare::le_s:
+            return Compare::gt_s;
+        case Compare::gt_s:
+            return Compare::le_s;
+        case Compare::ge_s:
+            return Compare::lt_s;
+        case Compare::real:
+            break;
+    }
+    return Compare::real;
+}
+
+}  // namespace
+
 /// Makes a register a quarter of a number's row.
 void Tracer::emit_lanes(const Xbyak::Ymm& to, const Scalar& value, u32 q) {
     load_number(edx, value);
@@ -35,8 +67,7 @@ bool Tracer::emit_number_comparison(const Step& step) {
                           compare == Compare::ne;
     if (a->shape == b->shape && (equality || a->shape.is_uniform())) {
         load_number(eax, *a);
-        load_number(ecx, *b);
-        cmp(eax, ecx);
+        with_number(*b, [&](const auto& other) { cmp(eax, other); });
         if (equality) {
             sete(al);
         } else if (is_signed) {
@@ -166,6 +197,51 @@ void Tracer::emit_comparison(const Step& step) {
     mov(memory_of(op.r[0]), eax);
 }
 
+void Tracer::jump_where(Compare holds, const Xbyak::Label& to) {
+    switch (holds) {
+        case Compare::eq:
+            return je(to, T_NEAR);
+        case Compare::ne:
+            return jne(to, T_NEAR);
+        case Compare::lt_u:
+            return jb(to, T_NEAR);
+        case Compare::le_u:
+            return jbe(to, T_NEAR);
+        case Compare::gt_u:
+            return ja(to, T_NEAR);
+        case Compare::ge_u:
+            return jae(to, T_NEAR);
+        case Compare::lt_s:
+            return jl(to, T_NEAR);
+        case Compare::le_s:
+            return jle(to, T_NEAR);
+        case Compare::gt_s:
+            return jg(to, T_NEAR);
+        case Compare::ge_s:
+            return jge(to, T_NEAR);
+        case Compare::real:
+            break;
+    }
+}
+
+/// Compares two numbers once for all lanes, if nothing else reads the predicate.
+bool Tracer::emit_number_branch(const Step& step) {
+    const Op& op = *step.op;
+    const Compare compare = step.kind.compare;
+    if (step.kind.action != Action::compare_and_branch || compare == Compare::real) return false;
+    const auto a = scalar(op.r[1]);
+    const auto b = scalar(op.r[2]);
+    if (!a || !b || a->shape != b->shape) return false;
+    if (!a->shape.is_uniform() && compare > Compare::ne) return false;
+    const Pending predicate{op.r[0], {}};
+    if (is_live(predicate, op.target) || is_live(predicate, &op + 1)) return false;
+    load_number(eax, *a);
+    with_number(*b, [&](const auto& other) { cmp(eax, other); });
+    const bool fails = op.flags.as<BranchWhen>() == BranchWhen::fails;
+    jump_where(fails ? opposite(compare) : compare, add_taken(step, false).label);
+    return true;
+}
+
 void Tracer::emit_branch(const Step& step) {
     const Op& op = *step.op;
     if (step.kind.action == Action::branch) {
@@ -173,6 +249,7 @@ void Tracer::emit_branch(const Step& step) {
         if (op.target <= &op) jmp(add_taken(step, false).label, T_NEAR);
         return;
     }
+    if (emit_number_branch(step)) return;
     if (step.kind.action == Action::compare_and_branch) {
         emit_comparison(step);
         if (op.flags.as<BranchWhen>() == BranchWhen::fails) not_(eax);

@@ -89,23 +89,21 @@ bool Tracer::emit_scalar(const Step& step) {
     const auto b = scalar(op.r[2]);
     if (!b) return false;
     const bool uniform = a->shape.is_uniform() && b->shape.is_uniform();
-    const auto load_both = [&] {
+    const auto load_and = [&](const auto& emit) {
         load_number(eax, *a);
-        load_number(ecx, *b);
+        with_number(*b, emit);
     };
     std::optional<Shape> shape = Shape{};
     switch (action) {
         case Action::add:
             shape = Shape::sum(a->shape, b->shape);
             if (!shape) return false;
-            load_both();
-            add(eax, ecx);
+            load_and([&](const auto& other) { add(eax, other); });
             break;
         case Action::subtract:
             shape = Shape::sum(a->shape, b->shape, -1);
             if (!shape) return false;
-            load_both();
-            sub(eax, ecx);
+            load_and([&](const auto& other) { sub(eax, other); });
             break;
         case Action::multiply:
         case Action::multiply_add: {
@@ -122,12 +120,9 @@ bool Tracer::emit_scalar(const Step& step) {
                                    static_cast<i32>(factor.at));
                 if (!shape) return false;
             }
-            load_both();
-            imul(eax, ecx);
-            if (e) {
-                load_number(ecx, *e);
-                add(eax, ecx);
-            }
+            load_number(eax, *a);
+            multiply_eax(*b);
+            if (e) with_number(*e, [&](const auto& other) { add(eax, other); });
             break;
         }
         case Action::shift_left:
@@ -151,14 +146,15 @@ bool Tracer::emit_scalar(const Step& step) {
         case Action::bit_or:
         case Action::bit_xor:
             if (!uniform) return false;
-            load_both();
-            if (action == Action::bit_and) {
-                and_(eax, ecx);
-            } else if (action == Action::bit_or) {
-                or_(eax, ecx);
-            } else {
-                xor_(eax, ecx);
-            }
+            load_and([&](const auto& other) {
+                if (action == Action::bit_and) {
+                    and_(eax, other);
+                } else if (action == Action::bit_or) {
+                    or_(eax, other);
+                } else {
+                    xor_(eax, other);
+                }
+            });
             break;
         default:
             return false;

@@ -55,8 +55,8 @@ bool is_branch(Action action) {
            action == Action::branch_unless || action == Action::compare_and_branch;
 }
 
-/// The bytes for each lane of a result, the first operand, that an op always writes as a whole; 0
-/// if there is none.
+/// The bytes for each lane of a result, the first operand, that an op always writes as a whole, 4
+/// for a predicate; 0 if there is none.
 u32 whole_result(const Kind& kind) {
     switch (kind.action) {
         case Action::load:
@@ -70,6 +70,13 @@ u32 whole_result(const Kind& kind) {
         case Action::wide_move:
             return 8;
         case Action::select:
+        case Action::compare:
+        case Action::compare_and_branch:
+        case Action::predicate_and:
+        case Action::predicate_or:
+        case Action::predicate_xor:
+        case Action::predicate_not:
+        case Action::predicate_move:
             return 4;
         default:
             return (kind.action >= Action::add && kind.action <= Action::move) ||

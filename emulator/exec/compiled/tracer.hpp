@@ -112,6 +112,9 @@ private:
     /// Makes eax the mask of the lanes for which a comparison holds, and stores it.
     void emit_comparison(const Step& step);
     bool emit_number_comparison(const Step& step);
+    bool emit_number_branch(const Step& step);
+    /// Jumps if the last two numbers that were compared are in this relation.
+    void jump_where(Compare holds, const Xbyak::Label& to);
     void emit_lanes(const Xbyak::Ymm& to, const Scalar& value, u32 q);
     [[nodiscard]] bool is_first(const Step& step) const {
         return &step == traces_.front().steps.data();

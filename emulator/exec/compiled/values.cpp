@@ -81,6 +81,9 @@ void Values::load_number(const Xbyak::Reg32& to, const Scalar& from) {
     const Xbyak::Reg& as = from.wide ? static_cast<const Xbyak::Reg&>(whole) : to;
     switch (from.place) {
         case Scalar::Place::stack:
+            if (to.getIdx() == eax.getIdx() && in_rax_.size == getSize() && in_rax_.at == from.at &&
+                in_rax_.wide == from.wide)
+                break;
             mov(as, ptr[rsp + from.at]);
             break;
         case Scalar::Place::launch:
@@ -89,6 +92,15 @@ void Values::load_number(const Xbyak::Reg32& to, const Scalar& from) {
         case Scalar::Place::constant:
             mov(as, from.at);
             break;
+    }
+}
+
+void Values::multiply_eax(const Scalar& by) {
+    if (by.is_constant()) {
+        imul(eax, eax, static_cast<int>(by.at));
+    } else {
+        load_number(ecx, by);
+        imul(eax, ecx);
     }
 }
 
@@ -111,6 +123,7 @@ void Values::define_scalar(Slot slot, const Shape& shape, bool wide) {
     const bool keeps_place = former != known_.end() && former->second.value.wide == wide;
     const u32 at = keeps_place ? static_cast<u32>(former->second.value.at) : take_stack(wide);
     mov(ptr[rsp + at], wide ? static_cast<const Xbyak::Reg&>(rax) : eax);
+    in_rax_ = {at, wide, getSize()};
     forget(slot);
     known_[slot] = {{Scalar::Place::stack, at, shape, wide}, true};
 }

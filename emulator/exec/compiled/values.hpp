@@ -67,6 +67,23 @@ public:
     [[nodiscard]] std::optional<Scalar> scalar(Slot slot, bool wide = false) const;
     /// Loads a number: its value in lane 0; of 64 bits into the whole register.
     void load_number(const Xbyak::Reg32& to, const Scalar& from);
+    /// Emits an instruction whose source is a number: emit(operand), which may be of 64 bits if the
+    /// number is. Changes rcx.
+    template <class F>
+    void with_number(const Scalar& from, const F& emit) {
+        const bool is_short = !from.wide || static_cast<i64>(from.at) == static_cast<i32>(from.at);
+        if (from.place == Scalar::Place::constant && is_short) {
+            emit(static_cast<u32>(from.at));
+        } else if (from.place == Scalar::Place::constant) {
+            load_number(ecx, from);
+            emit(from.wide ? static_cast<const Xbyak::Reg&>(rcx) : ecx);
+        } else {
+            const Xbyak::Reg64& base = from.place == Scalar::Place::stack ? rsp : r13;
+            emit(ptr[base + from.at]);
+        }
+    }
+    /// Multiplies eax by a number of 32 bits. Changes rcx.
+    void multiply_eax(const Scalar& by);
     /// Makes eax, or rax if `wide`, the value of a slot of the frame in lane 0.
     void define_scalar(Slot slot, const Shape& shape, bool wide = false);
     /// Copies a number between places on the stack; changes rax.
@@ -183,6 +200,11 @@ private:
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;
     u32 stack_ = 0;
+    struct {
+        u64 at = 0;
+        bool wide = false;
+        std::size_t size = 0;  ///< Of the code after which it is there.
+    } in_rax_;                 ///< The number on the stack that rax holds.
     u32 settings_ = 0;  ///< On the stack: the processor's usual settings, then those that flush.
     bool flushing_ = false;
     std::map<std::pair<Shape, u32>, Xbyak::Label> offsets_, wide_offsets_;

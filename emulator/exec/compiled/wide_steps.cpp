@@ -74,13 +74,15 @@ bool Tracer::emit_wide_scalar(const Step& step) {
         }
         if (!shape) return false;
         emit_widened(*a, kind.sign, exit_at(step));
-        load_number(ecx, *b);
-        if (kind.sign) movsxd(rcx, ecx);
-        imul(rax, rcx);
-        if (sums) {
-            load_number(ecx, *e);
-            add(rax, rcx);
+        const bool is_short = b->is_constant() && (kind.sign || static_cast<i32>(b->at) >= 0);
+        if (is_short) {
+            imul(rax, rax, static_cast<int>(b->at));
+        } else {
+            load_number(ecx, *b);
+            if (kind.sign) movsxd(rcx, ecx);
+            imul(rax, rcx);
         }
+        if (sums) with_number(*e, [&](const auto& other) { add(rax, other); });
         define_scalar(op.r[0], *shape, true);
         return true;
     }
@@ -97,12 +99,13 @@ bool Tracer::emit_wide_scalar(const Step& step) {
     const auto shape = Shape::sum(a->shape, b->shape, adds ? 1 : -1);
     if (!shape) return false;
     load_number(eax, *a);
-    load_number(ecx, *b);
-    if (adds) {
-        add(rax, rcx);
-    } else {
-        sub(rax, rcx);
-    }
+    with_number(*b, [&](const auto& other) {
+        if (adds) {
+            add(rax, other);
+        } else {
+            sub(rax, other);
+        }
+    });
     define_scalar(op.r[0], *shape, true);
     return true;
 }
