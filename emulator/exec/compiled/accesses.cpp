@@ -155,13 +155,15 @@ void Tracer::emit_shaped_load(const Step& step, const Shape& shape) {
     std::optional<Xbyak::Ymm> made[4];
     for (u32 q = 0; q < 4; ++q) {
         const int at = shape.at(8 * q) - shape.lowest();
+        const bool is_first_again = (q & 1) != 0 && eight == 0;
+        if (is_first_again || ((q & 2) != 0 && sixteen == 0)) {
+            made[q] = made[is_first_again ? q - 1 : q - 2];
+            share_quarter(*made[q], q);
+            continue;
+        }
         const Xbyak::Ymm into = fresh();
         const Xbyak::Xmm half(into.getIdx());
-        if ((q & 1) != 0 && eight == 0) {
-            vmovdqa(into, *made[q - 1]);
-        } else if ((q & 2) != 0 && sixteen == 0) {
-            vmovdqa(into, *made[q - 2]);
-        } else if (is_uniform && four == 0) {
+        if (is_uniform && four == 0) {
             vpbroadcastd(into, dword[rax + at]);
         } else if (is_uniform) {
             vpbroadcastd(half, dword[rax + at]);

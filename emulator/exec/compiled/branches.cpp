@@ -265,13 +265,10 @@ void Tracer::emit_branch(const Step& step) {
 Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     Taken& taken = taken_.emplace_back();
     taken.step = &step;
-    taken.flushing = is_flushing();
     taken.conditional = conditional;
     taken.pending = pending_at(step.op->target);
     taken.state = state();
     taken.partly = &exit_at(step);
-    for (const Assumed& one : assumed_)
-        taken.assumed.push_back(scalar(one.slot, one.wide));
     return taken;
 }
 
@@ -289,59 +286,37 @@ void Tracer::emit_taken(Taken& taken) {
         jle(*taken.partly, T_NEAR);
         dec(qword[rbx + budget]);
     }
+    restore(taken.state);
     if (step.side != 0) {
-        restore(taken.state);
         emit_trace(traces_[step.side]);
         return;
     }
-    if (target != region_.first) {
+    const auto head = heads_.find(target);
+    const bool goes_on = head != heads_.end() && has_numbers_of(head->second.state);
+    const bool is_region = target == region_.first;
+    if (!goes_on && !is_region) {
         Exit exit;
         exit.target = target;
         exit.instructions = instructions_with(step);
-        exit.flushing = taken.flushing;
+        exit.flushing = is_flushing();
         exit.pending = taken.pending;
         emit_exit(exit);
         return;
     }
+    // The exits in a loop count the steps from the region's start on.
+    const u32 instructions = instructions_with(step);
     add(qword[rbx + static_cast<u32>(offsetof(WarpContext, compiled_instructions))],
-        instructions_with(step) + region_.first->instructions);
-    bool same = true;
-    for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        const auto& now = taken.assumed[k];
-        same = same && now && now->place == Scalar::Place::stack && now->shape == assumed_[k].shape;
-    }
-    const auto is_assumed = [&](Slot slot) {
-        return std::ranges::any_of(assumed_, [&](const Assumed& one) { return one.slot == slot; });
-    };
-    for (const Pending& one : taken.pending)
-        if (!same || !is_assumed(one.slot)) store_row(one);
-    assume_flushing(taken.flushing);
-    set_flushing(same && flushes_);
-    if (!same) {
-        jmp(guards_, T_NEAR);
+        is_region ? instructions + region_.first->instructions
+                  : instructions - head->second.before);
+    if (goes_on) {
+        go_to(head->second.state, taken.pending);
+        jmp(head->second.label, T_NEAR);
         return;
     }
-    struct Move {
-        u32 from, to;
-        bool wide;
-    };
-    std::vector<Move> moves;
-    for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        const auto from = static_cast<u32>(taken.assumed[k]->at);
-        if (from != assumed_[k].at) moves.push_back({from, assumed_[k].at, assumed_[k].wide});
-    }
-    // Two steps if a value is another's former one.
-    const bool crosses = std::ranges::any_of(moves, [&](const Move& one) {
-        return std::ranges::any_of(assumed_, [&](const Assumed& to) { return one.from == to.at; });
-    });
-    for (u32 k = 0; crosses && k < moves.size(); ++k) {
-        const u32 between = scratch_begin + k * 8;
-        move_number(moves[k].from, between, moves[k].wide);
-        moves[k].from = between;
-    }
-    for (const Move& one : moves)
-        move_number(one.from, one.to, one.wide);
-    jmp(loop_, T_NEAR);
+    for (const Pending& one : taken.pending)
+        store_row(one);
+    set_flushing(false);
+    jmp(guards_, T_NEAR);
 }
 
 }  // namespace lode::emulator::exec

@@ -79,14 +79,14 @@ void Tracer::emit_step(const Step& step) {
 bool Tracer::emit_scalar(const Step& step) {
     const Op& op = *step.op;
     const Action action = step.kind.action;
-    const auto a = scalar(op.r[1]);
+    auto a = scalar(op.r[1]);
     if (!a) return false;
     if (action == Action::move) {
         load_number(eax, *a);
         define_scalar(op.r[0], a->shape);
         return true;
     }
-    const auto b = scalar(op.r[2]);
+    auto b = scalar(op.r[2]);
     if (!b) return false;
     const bool uniform = a->shape.is_uniform() && b->shape.is_uniform();
     const auto load_and = [&](const auto& emit) {
@@ -114,10 +114,9 @@ bool Tracer::emit_scalar(const Step& step) {
                 shape = e->shape;
             }
             if (!uniform) {
-                if (!a->is_constant() && !b->is_constant()) return false;
-                const Scalar& factor = a->is_constant() ? *a : *b;
-                shape = Shape::sum(*shape, a->is_constant() ? b->shape : a->shape,
-                                   static_cast<i32>(factor.at));
+                if (a->shape.is_uniform()) std::swap(a, b);
+                if (!b->is_constant() && !assume_constant(*b)) return false;
+                shape = Shape::sum(*shape, a->shape, static_cast<i32>(b->at));
                 if (!shape) return false;
             }
             load_number(eax, *a);
@@ -178,7 +177,8 @@ void Tracer::emit_rows(const Step& step) {
         const Xbyak::Ymm b = action == Action::real_round ? a : quarter(op.r[2], q);
         const bool three = action == Action::multiply_add || action == Action::real_fma;
         const Xbyak::Ymm e = three ? quarter(op.r[3], q) : b;
-        const bool in_place = action == Action::real_fma && op.r[0] == op.r[3] && !scalar(op.r[3]);
+        const bool in_place =
+            action == Action::real_fma && op.r[0] == op.r[3] && is_own(op.r[3], q, e);
         const Xbyak::Ymm to = in_place ? e : fresh();
         bool real = false;
         switch (action) {

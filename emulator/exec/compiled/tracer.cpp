@@ -148,6 +148,7 @@ void Tracer::find_traces() {
             flushes_ = flushes_ || step.kind.flushes;
             const Op* const target = step.op->target;
             if (!is_branch(step.kind.action)) continue;
+            if (target <= step.op) loops_to_.insert(target);
             if (target == region_.first) loops_ = true;
             const bool goes_on = step.kind.action != Action::branch && target > step.op &&
                                  step_count_ < most_steps &&
@@ -163,16 +164,16 @@ u32 Tracer::instructions_with(const Step& step) const {
     return step.before + (is_first(step) ? 0 : step.op->instructions);
 }
 
-Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
+Tracer::Wanted Tracer::find_wanted(std::span<const Step> steps) const {
     Wanted wanted;
     const auto want = [&](Slot slot, bool wide = false) {
         if (can_vary(slot)) wanted[slot] = wide;
     };
-    for (std::size_t k = trace.steps.size(); k-- > 0;) {
-        const auto& step = trace.steps[k];
+    for (std::size_t k = steps.size(); k-- > 0;) {
+        const auto& step = steps[k];
         const Op& op = *step.op;
         const Action action = step.kind.action;
-        if (step.side != 0) wanted.merge(find_wanted(traces_[step.side]));
+        if (step.side != 0) wanted.merge(find_wanted(traces_[step.side].steps));
         if (action == Action::shuffle) {
             want(op.r[4]);
             want(op.r[members_operand]);
@@ -201,7 +202,8 @@ Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
 
 void Tracer::emit_guard(Slot slot, const Shape& shape, bool wide) {
     const u32 at = take_stack(wide);
-    assumed_.push_back({slot, at, shape, wide});
+    assume_number(slot, {Scalar::Place::stack, at, shape, wide},
+                  loops_ && slot >> area_shift == static_cast<u32>(Area::frame));
     if (wide) {
         mov(rax, memory_of(slot));
         mov(qword[rsp + at], rax);
@@ -237,7 +239,7 @@ void Tracer::emit_guard(Slot slot, const Shape& shape, bool wide) {
     jnz(refuse_, T_NEAR);
 }
 
-void Tracer::emit_start(bool assume) {
+void Tracer::emit_start() {
     Xbyak::Label enter;
     Xbyak::Label interpret;
     Xbyak::Label other_kind;
@@ -266,22 +268,59 @@ void Tracer::emit_start(bool assume) {
     mov(r15, ptr[rbx + (area + 24)]);
     vmovdqa(ymm15, nan());
     if (flushes_) read_settings();
+    jmp(constants_, T_NEAR);
+    L(checked_);
     L(guards_);
-    if (assume) {
-        for (const auto& [slot, wide] : find_wanted(traces_.front())) {
+    u32 assumed = 0;
+    if (assumes) {
+        for (const auto& [slot, wide] : find_wanted(traces_.front().steps)) {
             if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
             const u8* const row = warp.area[slot >> area_shift] + (slot & offset_mask);
             const auto shape = wide ? shape_of<u64>(row) : shape_of<u32>(row);
-            if (shape && assumed_.size() < most_assumed) emit_guard(slot, *shape, wide);
+            if (shape && assumed++ < most_assumed) emit_guard(slot, *shape, wide);
         }
     }
-    // A loop sets it once.
-    set_flushing(flushes_ && loops_);
-    L(loop_);
-    for (const Assumed& one : assumed_) {
-        const bool is_pending = loops_ && one.slot >> area_shift == 0;
-        assume_number(one.slot, {Scalar::Place::stack, one.at, one.shape, one.wide}, is_pending);
+}
+
+/// A loop keeps in registers two rows that it computes from themselves.
+bool Tracer::emit_head(std::span<const Step> steps) {
+    constexpr std::size_t most_kept = 2;
+    const Step& first = steps.front();
+    const auto back = std::find_if(steps.rbegin(), steps.rend(), [&](const Step& step) {
+        return is_branch(step.kind.action) && step.op->target == first.op;
+    });
+    // The branch back may be in another trace.
+    const auto round =
+        back == steps.rend() ? steps : steps.first(static_cast<std::size_t>(steps.rend() - back));
+    if (!is_first(first)) {
+        for (const auto& [slot, wide] : find_wanted(round))
+            if (!scalar(slot, wide)) return false;
     }
+    here_ = first.op;
+    std::set<Slot> read, written;
+    std::vector<Slot> kept;
+    for (const Step& step : round) {
+        const Op& op = *step.op;
+        const bool defines = whole_result(step.kind) != 0;
+        read.insert(op.r + (defines ? 1 : 0), std::end(op.r));
+        if (!defines || !written.insert(op.r[0]).second) continue;
+        const Action action = step.kind.action;
+        const bool is_row = action >= Action::real_add && action <= Action::real_fma;
+        if (!is_row || !read.contains(op.r[0])) continue;
+        // A row from the second round on.
+        settle(op.r[0]);
+        drop_number(op.r[0]);
+        kept.push_back(op.r[0]);
+    }
+    if (kept.size() > most_kept) kept.clear();
+    drop_numbers([&](const Pending& one) { return !is_live(one, first.op); });
+    keep_rows(kept);
+    set_flushing(flushes_);
+    Head& head = heads_[first.op];
+    head.before = first.before;
+    head.state = state();
+    L(head.label);
+    return true;
 }
 
 Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
@@ -326,6 +365,10 @@ void Tracer::emit_end() {
         emit_taken(taken_[emitted++]);
     for (Exit& exit : exits_)
         emit_exit(exit);
+    // They are known now.
+    L(constants_);
+    test_constants(refuse_);
+    jmp(checked_, T_NEAR);
     L(leave_called_);
     cmp(rax, -1);
     jne(leave_, T_NEAR);
@@ -403,7 +446,10 @@ std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
 
 void Tracer::emit_trace(const Trace& trace) {
     for (const Step& step : trace.steps) {
-        if (is_full()) {
+        const bool is_head = loops_to_.contains(step.op) && !heads_.contains(step.op);
+        const auto rest = std::span(trace.steps).subspan(
+            static_cast<std::size_t>(&step - trace.steps.data()));
+        if (is_full() || (is_head && !emit_head(rest))) {
             jmp(exit_at(step), T_NEAR);
             return;
         }
@@ -417,7 +463,8 @@ void Tracer::emit_trace(const Trace& trace) {
 bool Tracer::run(bool assume) {
     find_traces();
     if (traces_.front().steps.empty()) return false;
-    emit_start(assume);
+    assumes = assume;
+    emit_start();
     emit_trace(traces_.front());
     emit_end();
     setProtectModeRE();

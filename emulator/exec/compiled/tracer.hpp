@@ -49,27 +49,27 @@ private:
         const Step* step = nullptr;
         bool conditional = false;
         State state;
-        bool flushing = false;
         std::vector<Pending> pending;
-        std::vector<std::optional<Scalar>> assumed;  ///< In the order of assumed_.
-        Xbyak::Label* partly = nullptr;              ///< The exit to the op itself.
+        Xbyak::Label* partly = nullptr;  ///< The exit to the op itself.
     };
-    struct Assumed {
-        Slot slot;
-        u32 at;  ///< On the stack.
-        Shape shape;
-        bool wide;
+    /// Where a loop begins.
+    struct Head {
+        Xbyak::Label label;
+        State state;
+        u32 before = 0;  ///< As Step::before.
     };
     using Wanted = std::map<Slot, bool>;  ///< Whether they have 64 bits.
 
     void find_traces();
     /// Adds the steps from an op on.
     void follow(Trace& trace, const Op* op, u32 before);
-    /// Values at the start of a trace that addresses are made of, or by which loops are counted.
-    [[nodiscard]] Wanted find_wanted(const Trace& trace) const;
-    void emit_start(bool assume);
+    /// Values at the start of steps that addresses are made of, or by which loops are counted.
+    [[nodiscard]] Wanted find_wanted(std::span<const Step> steps) const;
+    void emit_start();
     void emit_guard(Slot slot, const Shape& shape, bool wide);
     void emit_trace(const Trace& trace);
+    /// False if the loop is better left to its own region, which knows more.
+    bool emit_head(std::span<const Step> steps);
     void emit_end();
     void emit_epilogue();
 
@@ -129,11 +129,12 @@ private:
     std::size_t step_count_ = 0;
     bool loops_ = false;    ///< A branch leads to the region's first op.
     bool flushes_ = false;  ///< A step does.
-    std::vector<Assumed> assumed_;
+    std::set<const Op*> loops_to_;  ///< Targets of branches back.
+    std::map<const Op*, Head> heads_;
     std::deque<Exit> exits_;
     std::deque<Taken> taken_;
     std::map<std::pair<const Op*, Slot>, bool> live_;
-    Xbyak::Label guards_, loop_, refuse_, leave_, leave_called_;
+    Xbyak::Label constants_, checked_, guards_, refuse_, leave_, leave_called_;
 };
 
 }  // namespace lode::emulator::exec

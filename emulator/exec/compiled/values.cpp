@@ -3,6 +3,7 @@
 #include "emulator/exec/compiled/values.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace lode::emulator::exec {
@@ -95,6 +96,24 @@ void Values::load_number(const Xbyak::Reg32& to, const Scalar& from) {
     }
 }
 
+bool Values::assume_constant(Scalar& number) {
+    const bool is_of_launch = number.at < ctaid_x || number.at >= first_parameter_slot;
+    if (!assumes || number.place != Scalar::Place::launch || number.wide || !is_of_launch)
+        return false;
+    u32 value = 0;
+    std::memcpy(&value, warp.area[static_cast<u32>(Area::launch)] + number.at, sizeof(value));
+    constants_.emplace(number.at, value);
+    number = {Scalar::Place::constant, value, {}};
+    return true;
+}
+
+void Values::test_constants(const Xbyak::Label& otherwise) {
+    for (const auto& [at, value] : constants_) {
+        cmp(dword[r13 + at], value);
+        jne(otherwise, T_NEAR);
+    }
+}
+
 void Values::multiply_eax(const Scalar& by) {
     if (by.is_constant()) {
         imul(eax, eax, static_cast<int>(by.at));
@@ -132,14 +151,14 @@ void Values::assume_number(Slot slot, const Scalar& value, bool is_pending) {
     known_[slot] = {value, is_pending};
 }
 
-Xbyak::Ymm Values::take(Slot slot, u32 q) {
+Xbyak::Ymm Values::take(Slot slot, u32 quarters) {
     u32 best = 0;
     for (u32 k = first_register; k < register_end; ++k) {
         if (((pinned_ >> k) & 1) != 0) continue;
         if (best == 0 || held_[k].used < held_[best].used) best = k;
     }
     if (held_[best].pending && is_needed(held_[best].slot)) settle_register(best);
-    held_[best] = {slot, q, ++clock_};
+    held_[best] = {slot, quarters, ++clock_};
     pinned_ |= 1u << best;
     return Xbyak::Ymm(static_cast<int>(best));
 }
@@ -150,14 +169,13 @@ Xbyak::Ymm Values::quarter(Slot slot, u32 q) {
     const bool is_number = in_frame && known != known_.end() && !known->second.value.wide;
     const bool uniform = area_of(slot) == Area::launch || area_of(slot) == Area::constants ||
                          (is_number && known->second.value.shape.is_uniform());
-    const u32 key = uniform ? all_quarters : q;
     for (u32 k = first_register; k < register_end; ++k) {
-        if (held_[k].slot != slot || held_[k].q != key) continue;
+        if (held_[k].slot != slot || (held_[k].quarters >> q & 1) == 0) continue;
         held_[k].used = ++clock_;
         pinned_ |= 1u << k;
         return Xbyak::Ymm(static_cast<int>(k));
     }
-    const Xbyak::Ymm to = take(slot, key);
+    const Xbyak::Ymm to = take(slot, uniform ? all_quarters : 1u << q);
     if (!is_number) {
         vmovdqa(to, memory_of(slot, uniform ? 0 : 32 * q));
     } else {
@@ -179,9 +197,22 @@ Xbyak::Ymm Values::fresh() {
 }
 
 void Values::define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value) {
-    for (Held& one : held_)
-        if (one.slot == slot && one.q == q) one = {};
-    held_[value.getIdx()] = {slot, q, ++clock_, true};
+    for (Held& one : held_) {
+        if (one.slot != slot) continue;
+        one.quarters &= ~(1u << q);
+        if (one.quarters == 0) one = {};
+    }
+    held_[value.getIdx()] = {slot, 1u << q, ++clock_, true};
+}
+
+void Values::share_quarter(const Xbyak::Ymm& value, u32 q) {
+    Held& shared = held_[value.getIdx()];
+    for (Held& one : held_) {
+        if (one.slot != shared.slot || &one == &shared) continue;
+        one.quarters &= ~(1u << q);
+        if (one.quarters == 0) one = {};
+    }
+    shared.quarters |= 1u << q;
 }
 
 void Values::unpin(const Xbyak::Ymm& one, std::span<const Xbyak::Ymm> but) noexcept {
@@ -192,8 +223,6 @@ void Values::unpin(const Xbyak::Ymm& one, std::span<const Xbyak::Ymm> but) noexc
 
 void Values::finish_row(Slot slot) {
     known_.erase(slot);
-    for (Held& one : held_)
-        if (one.slot == slot && one.q == all_quarters) one = {};
 }
 
 void Values::forget_registers() noexcept {
@@ -246,18 +275,89 @@ void Values::restore(const State& state) {
     pinned_ = 0;
 }
 
+void Values::keep_rows(std::span<const Slot> slots) {
+    for (u32 k = first_register; k < register_end; ++k) {
+        Held& one = held_[k];
+        const bool is_kept = std::ranges::find(slots, one.slot) != slots.end() &&
+                             std::has_single_bit(one.quarters);
+        if (is_kept) continue;
+        if (one.pending && is_needed(one.slot)) settle_register(k);
+        one = {};
+    }
+    for (const Slot slot : slots)
+        for (u32 q = 0; q < 4; ++q)
+            held_[quarter(slot, q).getIdx()].pending = true;
+    release();
+    in_rax_ = {};
+}
+
+bool Values::has_numbers_of(const State& state) const {
+    u32 moved = 0;
+    for (const auto& [slot, there] : state.known_) {
+        const auto here = known_.find(slot);
+        if (here == known_.end() || here->second.value.wide != there.value.wide ||
+            here->second.value.shape != there.value.shape)
+            return false;
+        if (here->second.value.at != there.value.at) ++moved;
+    }
+    return moved * sizeof(u64) <= scratch_bytes;
+}
+
+void Values::go_to(const State& state, std::span<const Pending> pending) {
+    const auto is_in_place = [&](u32 k) {
+        return held_[k].slot == state.held_[k].slot && held_[k].quarters == state.held_[k].quarters;
+    };
+    const auto is_pending_there = [&](const Pending& one) {
+        if (one.in != 0) return is_in_place(one.in) && state.held_[one.in].pending;
+        const auto there = state.known_.find(one.slot);
+        return there != state.known_.end() && there->second.pending;
+    };
+    for (const Pending& one : pending)
+        if (!is_pending_there(one)) store_row(one);
+    for (u32 k = first_register; k < register_end; ++k) {
+        const Held& there = state.held_[k];
+        if (there.slot == no_slot || is_in_place(k)) continue;
+        const auto q = static_cast<u32>(std::countr_zero(there.quarters));
+        vmovdqa(Xbyak::Ymm(static_cast<int>(k)), memory_of(there.slot, 32 * q));
+    }
+    struct Move {
+        u32 from, to;
+        bool wide;
+    };
+    std::vector<Move> moves;
+    for (const auto& [slot, there] : state.known_) {
+        const auto from = static_cast<u32>(known_.at(slot).value.at);
+        const auto to = static_cast<u32>(there.value.at);
+        if (from != to) moves.push_back({from, to, there.value.wide});
+    }
+    // Two steps if a value is another's former one.
+    const bool crosses = std::ranges::any_of(moves, [&](const Move& one) {
+        return std::ranges::any_of(moves, [&](const Move& other) { return one.from == other.to; });
+    });
+    for (u32 k = 0; crosses && k < moves.size(); ++k) {
+        const u32 between = scratch_begin + k * 8;
+        move_number(moves[k].from, between, moves[k].wide);
+        moves[k].from = between;
+    }
+    for (const Move& one : moves)
+        move_number(one.from, one.to, one.wide);
+    set_flushing(state.flushing_);
+}
+
 std::vector<Values::Pending> Values::pending() const {
     std::vector<Pending> found;
     for (const auto& [slot, known] : known_)
         if (known.pending) found.push_back({slot, known.value});
     for (u32 k = first_register; k < register_end; ++k)
-        if (held_[k].pending) found.push_back({held_[k].slot, {}, held_[k].q, k});
+        if (held_[k].pending) found.push_back({held_[k].slot, {}, held_[k].quarters, k});
     return found;
 }
 
 void Values::store_row(const Pending& one) {
     if (one.in != 0) {
-        vmovdqa(memory_of(one.slot, 32 * one.q), Xbyak::Ymm(static_cast<int>(one.in)));
+        for (u32 q = 0; q < 4; ++q)
+            if ((one.quarters >> q & 1) != 0)
+                vmovdqa(memory_of(one.slot, 32 * q), Xbyak::Ymm(static_cast<int>(one.in)));
         return;
     }
     if (one.value.wide) {
@@ -285,7 +385,7 @@ void Values::store_row(const Pending& one) {
 
 void Values::settle_register(u32 held) {
     Held& one = held_[held];
-    if (one.pending) store_row({one.slot, {}, one.q, held});
+    if (one.pending) store_row({one.slot, {}, one.quarters, held});
     one.pending = false;
 }
 

@@ -82,6 +82,11 @@ public:
             emit(ptr[base + from.at]);
         }
     }
+    /// If a number is a parameter or a size of the launch, makes it the constant that it is now: the
+    /// code is to be entered only while it is. False for others.
+    bool assume_constant(Scalar& number);
+    /// Emits code that jumps if one of these isn't what it was; none if there are none.
+    void test_constants(const Xbyak::Label& otherwise);
     /// Multiplies eax by a number of 32 bits. Changes rcx.
     void multiply_eax(const Scalar& by);
     /// Makes eax, or rax if `wide`, the value of a slot of the frame in lane 0.
@@ -101,6 +106,13 @@ public:
     /// Makes a register the quarter of a slot of the frame. Its row is stored when the register is
     /// needed for others, at exits, or by settle().
     void define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value);
+    /// A register that has been made a quarter of a slot is another one of it, too.
+    void share_quarter(const Xbyak::Ymm& value, u32 q);
+    /// Whether a register holds nothing but one quarter of a slot.
+    [[nodiscard]] bool is_own(Slot slot, u32 q, const Xbyak::Ymm& value) const noexcept {
+        const Held& held = held_[value.getIdx()];
+        return held.slot == slot && held.quarters == 1u << q;
+    }
     /// All quarters of a slot have been defined.
     void finish_row(Slot slot);
     /// A register that quarter() gave may be taken for others, unless it is one of these.
@@ -123,8 +135,8 @@ public:
     struct Pending {
         Slot slot;
         Scalar value;
-        u32 q = 0;
-        u32 in = 0;  ///< The register that holds a quarter; 0: the value is a number.
+        u32 quarters = 0;  ///< A bit for each.
+        u32 in = 0;        ///< The register that holds them; 0: the value is a number.
     };
     [[nodiscard]] std::vector<Pending> pending() const;
     /// Stores the row of a number, or a quarter. Changes no register but ymm0 and ymm1.
@@ -137,6 +149,15 @@ public:
     void settle_and_forget(Slot slot, u32 bytes);
     /// Something else writes the row.
     void forget(Slot slot);
+    /// Forgets that a slot is a number; its row is up to date.
+    void drop_number(Slot slot) { known_.erase(slot); }
+    /// Likewise for the slots whose rows nothing reads.
+    template <class F>
+    void drop_numbers(const F& is_dead) {
+        std::erase_if(known_, [&](const auto& one) {
+            return is_dead(Pending{one.first, one.second.value});
+        });
+    }
     /// The value of a slot of the frame or of a warp's area is a number on the stack.
     void assume_number(Slot slot, const Scalar& value, bool is_pending);
 
@@ -145,6 +166,14 @@ public:
     [[nodiscard]] State state() const;
     /// Goes on as at another place; what is after it on the stack is no longer needed.
     void restore(const State& state);
+    /// Forgets the registers but those of some slots, and loads these.
+    void keep_rows(std::span<const Slot> slots);
+    /// Emits code after which the code at another place can go on, which has the same numbers.
+    /// `pending`: what must be stored unless it is pending there, too.
+    void go_to(const State& state, std::span<const Pending> pending);
+    /// Whether all that is a number at another place is one of the same shape here, so that the code
+    /// there can go on from here.
+    [[nodiscard]] bool has_numbers_of(const State& state) const;
 
     static constexpr u32 scratch_begin = 1984;  ///< After the places of numbers.
     static constexpr u32 scratch_bytes = 192;
@@ -165,6 +194,7 @@ protected:
 
     const Code& function;
     const WarpContext& warp;
+    bool assumes = true;  ///< The code may be for values as they are now.
 
 private:
     struct Known {
@@ -173,13 +203,13 @@ private:
     };
     struct Held {
         Slot slot = no_slot;
-        u32 q = 0;
+        u32 quarters = 0;      ///< A bit for each that it is.
         u32 used = 0;          ///< When, for choosing the one to replace.
         bool pending = false;  ///< Its row in memory is out of date.
     };
     static constexpr u32 first_register = 4;
     static constexpr u32 register_end = 15;
-    static constexpr u32 all_quarters = 4;
+    static constexpr u32 all_quarters = 0xf;
 
 public:
     class State {
@@ -191,11 +221,12 @@ public:
     };
 
 private:
-    Xbyak::Ymm take(Slot slot, u32 q);
+    Xbyak::Ymm take(Slot slot, u32 quarters);
     void settle_register(u32 held);
     void forget_registers() noexcept;
 
     std::map<Slot, Known> known_;
+    std::map<u64, u32> constants_;  ///< By offset in the launch area.
     std::array<Held, register_end> held_;
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;

@@ -68,7 +68,7 @@ bool Tracer::emit_wide_scalar(const Step& step) {
         if (sums && !e) return false;
         std::optional<Shape> shape = sums ? e->shape : Shape{};
         if (!a->shape.is_uniform()) {
-            if (!b->is_constant()) return false;
+            if (!b->is_constant() && !assume_constant(*b)) return false;
             const auto bits = static_cast<u32>(b->at);
             shape = Shape::sum(*shape, a->shape, kind.sign ? i64{static_cast<i32>(bits)} : bits);
         }
