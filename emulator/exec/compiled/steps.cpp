@@ -165,6 +165,10 @@ bool Tracer::emit_scalar(const Step& step) {
 void Tracer::emit_rows(const Step& step) {
     const Op& op = *step.op;
     const Action action = step.kind.action;
+    std::vector<Slot> dead;  // Sources that nothing reads afterwards.
+    for (const Slot slot : {op.r[1], op.r[2], op.r[3]})
+        if (slot != op.r[0] && slot >> area_shift == 0 && !is_live({slot, {}}, &op + 1))
+            dead.push_back(slot);
     for (u32 q = 0; q < 4; ++q) {
         const Xbyak::Ymm a = quarter(op.r[1], q);
         if (action == Action::move) {
@@ -264,6 +268,8 @@ void Tracer::emit_rows(const Step& step) {
         }
         define_quarter(op.r[0], q, to);
         release();
+        for (const Slot slot : dead)
+            drop_quarter(slot, q);
     }
     finish_row(op.r[0]);
 }

@@ -197,12 +197,16 @@ Xbyak::Ymm Values::fresh() {
 }
 
 void Values::define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value) {
+    drop_quarter(slot, q);
+    held_[value.getIdx()] = {slot, 1u << q, ++clock_, true};
+}
+
+void Values::drop_quarter(Slot slot, u32 q) noexcept {
     for (Held& one : held_) {
         if (one.slot != slot) continue;
         one.quarters &= ~(1u << q);
         if (one.quarters == 0) one = {};
     }
-    held_[value.getIdx()] = {slot, 1u << q, ++clock_, true};
 }
 
 void Values::share_quarter(const Xbyak::Ymm& value, u32 q) {

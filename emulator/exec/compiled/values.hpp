@@ -106,6 +106,8 @@ public:
     /// Makes a register the quarter of a slot of the frame. Its row is stored when the register is
     /// needed for others, at exits, or by settle().
     void define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value);
+    /// Nothing reads a quarter any more.
+    void drop_quarter(Slot slot, u32 q) noexcept;
     /// A register that has been made a quarter of a slot is another one of it, too.
     void share_quarter(const Xbyak::Ymm& value, u32 q);
     /// Whether a register holds nothing but one quarter of a slot.
