@@ -433,8 +433,7 @@ bool Tracer::is_live(const Pending& value, const Op* at) {
 }
 
 bool Tracer::is_needed(Slot slot) {
-    return std::ranges::find(here_->r, slot) != std::end(here_->r) ||
-           is_live({slot, {}}, here_);
+    return std::ranges::find(here_->r, slot) != std::end(here_->r) || is_live({slot, {}}, here_);
 }
 
 std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
@@ -447,8 +446,8 @@ std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
 void Tracer::emit_trace(const Trace& trace) {
     for (const Step& step : trace.steps) {
         const bool is_head = loops_to_.contains(step.op) && !heads_.contains(step.op);
-        const auto rest = std::span(trace.steps).subspan(
-            static_cast<std::size_t>(&step - trace.steps.data()));
+        const auto rest =
+            std::span(trace.steps).subspan(static_cast<std::size_t>(&step - trace.steps.data()));
         if (is_full() || (is_head && !emit_head(rest))) {
             jmp(exit_at(step), T_NEAR);
             return;

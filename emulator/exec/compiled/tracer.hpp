@@ -127,8 +127,8 @@ private:
     std::deque<Trace> traces_;
     const Op* here_ = nullptr;  ///< The op for which code is emitted.
     std::size_t step_count_ = 0;
-    bool loops_ = false;    ///< A branch leads to the region's first op.
-    bool flushes_ = false;  ///< A step does.
+    bool loops_ = false;            ///< A branch leads to the region's first op.
+    bool flushes_ = false;          ///< A step does.
     std::set<const Op*> loops_to_;  ///< Targets of branches back.
     std::map<const Op*, Head> heads_;
     std::deque<Exit> exits_;

@@ -282,8 +282,8 @@ void Values::restore(const State& state) {
 void Values::keep_rows(std::span<const Slot> slots) {
     for (u32 k = first_register; k < register_end; ++k) {
         Held& one = held_[k];
-        const bool is_kept = std::ranges::find(slots, one.slot) != slots.end() &&
-                             std::has_single_bit(one.quarters);
+        const bool is_kept =
+            std::ranges::find(slots, one.slot) != slots.end() && std::has_single_bit(one.quarters);
         if (is_kept) continue;
         if (one.pending && is_needed(one.slot)) settle_register(k);
         one = {};

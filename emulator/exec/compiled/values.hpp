@@ -82,8 +82,8 @@ public:
             emit(ptr[base + from.at]);
         }
     }
-    /// If a number is a parameter or a size of the launch, makes it the constant that it is now: the
-    /// code is to be entered only while it is. False for others.
+    /// If a number is a parameter or a size of the launch, makes it the constant that it is now:
+    /// the code is to be entered only while it is. False for others.
     bool assume_constant(Scalar& number);
     /// Emits code that jumps if one of these isn't what it was; none if there are none.
     void test_constants(const Xbyak::Label& otherwise);
@@ -173,8 +173,8 @@ public:
     /// Emits code after which the code at another place can go on, which has the same numbers.
     /// `pending`: what must be stored unless it is pending there, too.
     void go_to(const State& state, std::span<const Pending> pending);
-    /// Whether all that is a number at another place is one of the same shape here, so that the code
-    /// there can go on from here.
+    /// Whether all that is a number at another place is one of the same shape here, so that the
+    /// code there can go on from here.
     [[nodiscard]] bool has_numbers_of(const State& state) const;
 
     static constexpr u32 scratch_begin = 1984;  ///< After the places of numbers.
