@@ -10,6 +10,10 @@ namespace {
 
 using Contexts = Handles<Context, CUcontext>;
 
+/// CU_LIMIT_CIG_ENABLED, which older headers lack: whether a context is shared with a graphics API.
+/// It can be read only; cuBLAS does.
+constexpr auto cig_enabled = static_cast<CUlimit>(8);
+
 CUresult create(const char* symbol, CUcontext* out, unsigned flags, CUdevice dev) {
     return enter(symbol, [&]() -> CUresult {
         Driver& state = driver();
@@ -222,8 +226,8 @@ LODE_ENTRY cuCtxGetApiVersion(CUcontext ctx, unsigned int* version) {
 LODE_ENTRY cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
         if (pvalue == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (!Context::has_limit(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-        *pvalue = context.limit(limit);
+        if (limit != cig_enabled && !Context::has_limit(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+        *pvalue = limit == cig_enabled ? 0 : context.limit(limit);
         return CUDA_SUCCESS;
     });
 }

@@ -92,6 +92,11 @@ LODE_RUNTIME cudaDriverGetVersion(int* driverVersion) {
     return remember(cuDriverGetVersion(driverVersion));
 }
 
+LODE_RUNTIME cudaGetExportTable(const void** ppExportTable, const cudaUUID_t* pExportTableId) {
+    if (const CUresult state = initialise(); state != CUDA_SUCCESS) return remember(state);
+    return remember(cuGetExportTable(ppExportTable, pExportTableId));
+}
+
 LODE_RUNTIME cudaRuntimeGetVersion(int* runtimeVersion) {
     if (runtimeVersion == nullptr) return remember(cudaErrorInvalidValue);
     *runtimeVersion = runtime_version;

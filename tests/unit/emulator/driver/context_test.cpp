@@ -131,6 +131,10 @@ TEST_CASE("emulator context: limits have the driver's defaults and bounds") {
           CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuCtxSetLimit, 3010)(CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2) ==
           CUDA_ERROR_UNSUPPORTED_LIMIT);
+    constexpr auto cig_enabled = static_cast<CUlimit>(8);  // Older headers don't name it.
+    CHECK(CU(cuCtxGetLimit, 3010)(&value, cig_enabled) == CUDA_SUCCESS);
+    CHECK(value == 0);
+    CHECK(CU(cuCtxSetLimit, 3010)(cig_enabled, 1) == CUDA_ERROR_UNSUPPORTED_LIMIT);
     reset_and_reopen();
     CHECK(CU(cuCtxGetLimit, 3010)(&value, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS);
     CHECK(value == 1024);
