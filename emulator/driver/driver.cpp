@@ -129,7 +129,7 @@ Device::Device(Memory& memory, const Profile& its_profile, int its_index, int it
       pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)),
       graph_memory(std::make_shared<MemoryPool>(its_ordinal)) {
     // Graphs keep memory until cuDeviceGraphMemTrim.
-    graph_memory->release_threshold = std::numeric_limits<std::uint64_t>::max();
+    graph_memory->chunk_bytes = 1;
 }
 
 CUresult Driver::initialise() {
@@ -200,6 +200,10 @@ CUresult Driver::initialise() {
     journal::add(journal::Kind::process, {}, names);
     initialised = true;
     return CUDA_SUCCESS;
+}
+
+void Driver::trim_pools() const {
+    pools.for_each([](MemoryPool& pool) { pool.trim(pool.release_threshold); });
 }
 
 Device* Driver::device(CUdevice ordinal) noexcept {

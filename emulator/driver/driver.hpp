@@ -121,6 +121,8 @@ struct Driver {
     CUresult initialise();
     /// nullptr if there is no such device.
     [[nodiscard]] Device* device(CUdevice ordinal) noexcept;
+    /// Lets every pool release what it doesn't use, down to its threshold: a synchronisation does.
+    void trim_pools() const;
 };
 
 /// The limit of each launch where LODE_EMULATOR_TIMEOUT isn't set and findings are collected.

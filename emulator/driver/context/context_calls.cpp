@@ -79,6 +79,7 @@ CUresult synchronize(const char* symbol, CUcontext handle) {
         if (const CUresult state = context_or_current(handle, context); state != CUDA_SUCCESS)
             return state;
         context->drain();
+        driver().trim_pools();
         return context->settle();
     });
 }

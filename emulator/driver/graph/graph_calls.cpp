@@ -130,13 +130,34 @@ const char* type_name(CUgraphNodeType type) noexcept {
     }
 }
 
-std::string dot_text(const Graph& graph) {
+/// What a debug flag shows about a node; empty if it is nothing.
+std::string parameters_text(const NodeWork& work, unsigned flags) {
+    const bool shows_all = (flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE) != 0;
+    const auto shows = [&](unsigned flag) { return shows_all || (flags & flag) != 0; };
+    if (const auto* kernel = std::get_if<KernelWork>(&work);
+        kernel != nullptr && shows(CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS)) {
+        const auto& [grid, block, shared, cluster] = kernel->shape;
+        return fmt::format("\\n({},{},{}) blocks of ({},{},{}), {} bytes", grid.x, grid.y, grid.z,
+                           block.x, block.y, block.z, shared);
+    }
+    if (const auto* fill = std::get_if<FillWork>(&work);
+        fill != nullptr && shows(CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS)) {
+        const auto& values = fill->parameters;
+        return fmt::format("\\n{:#x}: {} x {} of {:#x}, {} bytes each", values.dst, values.width,
+                           values.height, values.value, values.elementSize);
+    }
+    return {};
+}
+
+std::string dot_text(const Graph& graph, unsigned flags) {
     std::string text = "digraph dot {\n";
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
         const NodeWork& work = *graph.nodes()[i]->work;
         const auto* kernel = std::get_if<KernelWork>(&work);
-        text += fmt::format("    node_{} [label=\"{}\\n{}{}\"];\n", i, i, type_name(type_of(work)),
-                            kernel == nullptr ? "" : " " + kernel->function->info().name);
+        text +=
+            fmt::format("    node_{} [label=\"{}\\n{}{}{}\"];\n", i, i, type_name(type_of(work)),
+                        kernel == nullptr ? "" : " " + kernel->function->info().name,
+                        parameters_text(work, flags));
     }
     const auto dependencies = dependency_indices(graph);
     for (std::size_t i = 0; i < dependencies.size(); ++i)
@@ -317,12 +338,12 @@ LODE_ENTRY cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType* type) {
     });
 }
 
-LODE_ENTRY cuGraphDebugDotPrint(CUgraph hGraph, const char* path, unsigned int) {
+LODE_ENTRY cuGraphDebugDotPrint(CUgraph hGraph, const char* path, unsigned int flags) {
     return enter_graph(__func__, hGraph, [&](Graph& graph) -> CUresult {
         if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::FILE* const file = std::fopen(path, "w");
         if (file == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
-        const std::string text = dot_text(graph);
+        const std::string text = dot_text(graph, flags);
         const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
         return (std::fclose(file) == 0) && written ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
     });

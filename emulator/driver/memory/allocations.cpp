@@ -39,6 +39,12 @@ std::string_view how_to_free(MemoryKind kind) noexcept {
     return "can't be freed";
 }
 
+/// Tells an allocation's pool that it isn't used any more.
+void count_no_more(const AllocationInfo& info) {
+    if (info.pool == nullptr || !info.is_counted) return;
+    if (const auto pool = driver().pools.find(info.pool)) pool->remove(info.bytes);
+}
+
 }  // namespace
 
 void MemoryPool::add(std::size_t bytes) noexcept {
@@ -49,17 +55,17 @@ void MemoryPool::add(std::size_t bytes) noexcept {
     };
     const std::uint64_t now = used.fetch_add(bytes) + bytes;
     raise(used_high, now);
-    raise(reserved, now);
+    raise(reserved, in_chunks(now));
     raise(reserved_high, reserved);
 }
 
-void MemoryPool::remove(std::size_t bytes) noexcept {
-    used -= bytes;
-    trim(release_threshold);
+void MemoryPool::trim(std::uint64_t keep) noexcept {
+    reserved = in_chunks(std::max(used.load(), std::min(reserved.load(), keep)));
 }
 
-void MemoryPool::trim(std::uint64_t keep) noexcept {
-    reserved = std::max(used.load(), std::min(reserved.load(), keep));
+std::uint64_t MemoryPool::in_chunks(std::uint64_t bytes) const noexcept {
+    const std::uint64_t whole = (bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    return limit == 0 ? whole : std::min(whole, limit);
 }
 
 bool MemoryPool::accessible_from(int peer) const {
@@ -99,9 +105,7 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
 
 void Allocations::release_locked(const AllocationInfo& info) {
     if (!is_host(info.kind)) used_[info.context->device().ordinal] -= info.bytes;
-    if (info.pool != nullptr) {
-        if (const auto account = driver().pools.find(info.pool)) account->remove(info.bytes);
-    }
+    count_no_more(info);
     table_.erase(info.address);
 }
 
@@ -169,6 +173,9 @@ CUresult Allocations::begin_free(std::uint64_t address) {
         give_back_to_graph(found->second);
     } else {
         found->second.freeing = true;
+        // The stream's next allocation may have the memory.
+        count_no_more(found->second);
+        found->second.is_counted = false;
     }
     return CUDA_SUCCESS;
 }

@@ -44,6 +44,7 @@ struct MemoryPool : Handled {
     std::atomic<std::uint64_t> release_threshold{0};
     std::atomic<std::uint64_t> used{0};
     std::atomic<std::uint64_t> used_high{0};
+    std::uint64_t chunk_bytes = std::uint64_t{32} << 20;  ///< It reserves whole chunks, as a GPU's.
     std::atomic<std::uint64_t> reserved{0};
     std::atomic<std::uint64_t> reserved_high{0};
     std::atomic<int> follow_event_dependencies{1};
@@ -55,10 +56,9 @@ struct MemoryPool : Handled {
         return limit == 0 || (used <= limit && bytes <= limit - used);
     }
     void add(std::size_t bytes) noexcept;
-    /// Keeps as many bytes reserved as the release threshold allows. A GPU's driver releases the
-    /// others at the next synchronisation.
-    void remove(std::size_t bytes) noexcept;
-    /// Reserves no more than `keep` unused bytes.
+    /// What isn't used any more stays reserved until trim().
+    void remove(std::size_t bytes) noexcept { used -= bytes; }
+    /// Reserves no more than `keep` bytes, or what is used.
     void trim(std::uint64_t keep) noexcept;
 
     /// Other devices with access.
@@ -66,6 +66,8 @@ struct MemoryPool : Handled {
     void set_access(int peer, bool accessible);
 
 private:
+    [[nodiscard]] std::uint64_t in_chunks(std::uint64_t bytes) const noexcept;
+
     mutable std::mutex mutex_;
     std::set<int> peers_;
 };
@@ -79,6 +81,7 @@ struct AllocationInfo {
     unsigned flags = 0;  ///< From cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged.
     std::uint64_t serial = 0;
     CUmemoryPool pool = nullptr;
+    bool is_counted = true;  ///< Whether its pool counts it as used.
     bool sync_memops = false;
     unsigned handle_types = 0;  ///< CUmemAllocationHandleType flags that it can be exported as.
     bool freeing = false;       ///< A stream will free it; no longer live for the caller.

@@ -115,6 +115,7 @@ LODE_ENTRY cuEventSynchronize(CUevent hEvent) {
             recording->point.wait();
             recording->point.know();
         }
+        driver().trim_pools();
         return event->context().settle();
     });
 }

@@ -155,10 +155,12 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
             return state;
         if (const CUresult state = allowed_on(use, "cuStreamSynchronize"); state != CUDA_SUCCESS)
             return state;
+        const bool is_legacy = use.stream->kind() == Stream::Kind::legacy;
         // The order of the legacy stream includes all earlier work of blocking streams.
-        if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
+        const CUresult result = is_legacy ? use.context->run(*use.stream, [] {}) : CUDA_SUCCESS;
         use.stream->drain();
-        return use.context->settle();
+        driver().trim_pools();
+        return is_legacy ? result : use.context->settle();
     });
 })
 

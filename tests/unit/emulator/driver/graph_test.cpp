@@ -274,6 +274,12 @@ TEST_CASE("emulator graph: the structure can be read, cloned and printed") {
     text << std::ifstream(path).rdbuf();
     CHECK(text.str().find("store") != std::string::npos);
     CHECK(text.str().find("node_0 -> node_1") != std::string::npos);
+    CHECK(text.str().find("blocks") == std::string::npos);
+    CHECK(CU(cuGraphDebugDotPrint, 11030)(bench.graph, path.c_str(),
+                                          CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE) == CUDA_SUCCESS);
+    std::stringstream verbose;
+    verbose << std::ifstream(path).rdbuf();
+    CHECK(verbose.str().find("\\n(1,1,1) blocks of (1,1,1), 0 bytes") != std::string::npos);
     std::remove(path.c_str());
 }
 

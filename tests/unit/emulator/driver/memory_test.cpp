@@ -475,6 +475,43 @@ TEST_CASE("emulator memory: stream-ordered memory comes from pools") {
     CHECK(machine.live(LODE_EMULATOR_MEMORY_POOLS) == 0);
 }
 
+TEST_CASE("emulator memory: a pool reserves whole chunks until a synchronisation") {
+    const Machine machine;
+    const Current current;
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr;
+    REQUIRE(CU(cuMemPoolCreate, 11020)(&pool, &properties) == CUDA_SUCCESS);
+    const auto expect = [&](cuuint64_t used, cuuint64_t reserved) {
+        cuuint64_t value = 1;
+        const auto read = [&](CUmemPool_attribute which) {
+            CHECK(CU(cuMemPoolGetAttribute, 11020)(pool, which, &value) == CUDA_SUCCESS);
+            return value;
+        };
+        CHECK(read(CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == used);
+        CHECK(read(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == reserved);
+    };
+    constexpr cuuint64_t chunk = 32 << 20;
+    CUdeviceptr small = 0;
+    CUdeviceptr large = 0;
+    const auto allocate = CU(cuMemAllocFromPoolAsync, 11020);
+    const auto free = CU(cuMemFreeAsync, 11020);
+    CHECK(allocate(&small, 1024, pool, nullptr) == CUDA_SUCCESS);
+    expect(1024, chunk);
+    CHECK(allocate(&large, chunk, pool, nullptr) == CUDA_SUCCESS);
+    expect(chunk + 1024, 2 * chunk);
+    CHECK(free(large, nullptr) == CUDA_SUCCESS);
+    expect(1024, 2 * chunk);  // Without waiting for the stream.
+    CHECK(CU(cuStreamSynchronize, 2000)(nullptr) == CUDA_SUCCESS);
+    expect(1024, chunk);
+    CHECK(free(small, nullptr) == CUDA_SUCCESS);
+    expect(0, chunk);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+    expect(0, 0);
+    CHECK(CU(cuMemPoolDestroy, 11020)(pool) == CUDA_SUCCESS);
+}
+
 TEST_CASE("memory: a copy past the end of a module's variable is refused") {
     const Machine machine;
     const Current current;
