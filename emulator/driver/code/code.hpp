@@ -34,6 +34,15 @@ struct FunctionSettings {
     std::atomic<int> cluster_scheduling{0};
 };
 
+/// What a launch by cuLaunchGrid has, set by calls before it.
+struct StagedLaunch {
+    std::mutex mutex;
+    Dim3 block{1, 1, 1};
+    unsigned shared_bytes = 0;
+    std::size_t parameter_bytes = 0;
+    std::vector<std::byte> parameters;
+};
+
 /// A kernel of a module in a context. It keeps the module's code alive; the module holds its
 /// functions until forget_module().
 class Function : public Handled {
@@ -46,6 +55,7 @@ public:
     }
     [[nodiscard]] const KernelInfo& info() const noexcept { return info_; }
     FunctionSettings settings;
+    StagedLaunch staged;
 
 private:
     const std::shared_ptr<LoadedModule> module_;

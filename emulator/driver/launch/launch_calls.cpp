@@ -235,4 +235,104 @@ LODE_ENTRY_TWINS(cuLaunchKernelEx, _ptsz,
                  (const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra),
                  { return launch_ex(__func__, config, f, kernelParams, extra, default_stream); })
 
+// Launches of CUDA before 4.0, whose shape and parameters are set by calls of their own.
+
+namespace {
+
+/// Calls body(StagedLaunch&) with that of a function: CUresult body(StagedLaunch&).
+template <class Body>
+CUresult stage(const char* symbol, CUfunction handle, Body&& body) {
+    return enter_function(symbol, handle, [&](Function& function) -> CUresult {
+        const std::lock_guard lock(function.staged.mutex);
+        return body(function.staged);
+    });
+}
+
+CUresult stage_parameter(const char* symbol, CUfunction handle, int offset, const void* value,
+                         std::size_t bytes) {
+    return stage(symbol, handle, [&](StagedLaunch& staged) -> CUresult {
+        const std::size_t end = static_cast<std::size_t>(offset) + bytes;
+        if (offset < 0 || value == nullptr || bytes > max_parameter_bytes ||
+            end > max_parameter_bytes)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (staged.parameters.size() < end) staged.parameters.resize(end);
+        std::memcpy(staged.parameters.data() + offset, value, bytes);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult launch_staged(const char* symbol, CUfunction handle, int width, int height,
+                       CUstream stream) {
+    std::shared_ptr<Function> function;
+    if (const CUresult state = gate::guarded([&] {
+            return is_initialised() ? resolve_function(handle, nullptr, function)
+                                    : CUDA_ERROR_NOT_INITIALIZED;
+        });
+        state != CUDA_SUCCESS)
+        return enter(symbol, [&] { return state; });
+    const std::lock_guard lock(function->staged.mutex);
+    StagedLaunch& staged = function->staged;
+    std::size_t bytes = staged.parameter_bytes;
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, staged.parameters.data(),
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    const Dim3 grid{static_cast<unsigned>(width), static_cast<unsigned>(height), 1};
+    const LaunchRequest request{handle,
+                                {grid, staged.block, staged.shared_bytes},
+                                stream,
+                                nullptr,
+                                bytes > 0 ? extra : nullptr};
+    return launch(symbol, request, DefaultStream::legacy);
+}
+
+}  // namespace
+
+LODE_ENTRY cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z) {
+    return stage(__func__, hfunc, [&](StagedLaunch& staged) -> CUresult {
+        if (x <= 0 || y <= 0 || z <= 0) return CUDA_ERROR_INVALID_VALUE;
+        staged.block = {static_cast<unsigned>(x), static_cast<unsigned>(y),
+                        static_cast<unsigned>(z)};
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes) {
+    return stage(__func__, hfunc, [&](StagedLaunch& staged) {
+        staged.shared_bytes = bytes;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuParamSetSize(CUfunction hfunc, unsigned int numbytes) {
+    return stage(__func__, hfunc, [&](StagedLaunch& staged) -> CUresult {
+        if (numbytes > max_parameter_bytes) return CUDA_ERROR_INVALID_VALUE;
+        staged.parameter_bytes = numbytes;
+        if (staged.parameters.size() < numbytes) staged.parameters.resize(numbytes);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuParamSeti(CUfunction hfunc, int offset, unsigned int value) {
+    return stage_parameter(__func__, hfunc, offset, &value, sizeof(value));
+}
+
+LODE_ENTRY cuParamSetf(CUfunction hfunc, int offset, float value) {
+    return stage_parameter(__func__, hfunc, offset, &value, sizeof(value));
+}
+
+LODE_ENTRY cuParamSetv(CUfunction hfunc, int offset, void* ptr, unsigned int numbytes) {
+    return stage_parameter(__func__, hfunc, offset, ptr, numbytes);
+}
+
+LODE_ENTRY cuLaunch(CUfunction f) {
+    return launch_staged(__func__, f, 1, 1, nullptr);
+}
+
+LODE_ENTRY cuLaunchGrid(CUfunction f, int grid_width, int grid_height) {
+    return launch_staged(__func__, f, grid_width, grid_height, nullptr);
+}
+
+LODE_ENTRY cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream) {
+    return launch_staged(__func__, f, grid_width, grid_height, hStream);
+}
+
 }  // namespace lode::emulator::driver

@@ -96,6 +96,36 @@ TEST_CASE("emulator launch: packed arguments through extra") {
     CHECK(launch(nullptr, unknown) == CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_CASE("emulator launch: the shape and the parameters by calls of their own") {
+    const LaunchBench bench;
+    CUfunction function = nullptr;
+    REQUIRE(CU(cuKernelGetFunction, 12000)(&function, bench.kernel) == CUDA_SUCCESS);
+    CUdeviceptr to = bench.memory;
+    CHECK(CU(cuParamSetv, 2000)(function, 0, &to, sizeof(to)) == CUDA_SUCCESS);
+    CHECK(CU(cuParamSeti, 2000)(function, sizeof(to), 21) == CUDA_SUCCESS);
+    CHECK(CU(cuLaunchGrid, 2000)(function, 1, 1) == CUDA_ERROR_INVALID_VALUE);  // No size yet.
+    CHECK(CU(cuParamSetSize, 2000)(function, sizeof(to) + 4) == CUDA_SUCCESS);
+    CHECK(CU(cuLaunch, 2000)(function) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+    CHECK(bench.stored() == 21);
+
+    CHECK(CU(cuParamSetf, 2000)(function, sizeof(to), 1.0F) == CUDA_SUCCESS);
+    CHECK(CU(cuFuncSetBlockShape, 2000)(function, 32, 2, 1) == CUDA_SUCCESS);
+    CHECK(CU(cuFuncSetSharedSize, 2000)(function, 1024) == CUDA_SUCCESS);
+    CHECK(CU(cuLaunchGridAsync, 2000)(function, 2, 3, bench.stream) == CUDA_SUCCESS);
+    CHECK(bench.stored() == 0x3f800000);
+
+    CHECK(CU(cuFuncSetBlockShape, 2000)(function, 32, 0, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuParamSetv, 2000)(function, -4, &to, 4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuParamSetv, 2000)(function, 0, nullptr, 4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuParamSetv, 2000)(function, 8, &to, 0x7fff) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuParamSetSize, 2000)(function, 1U << 20) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuLaunchGrid, 2000)(function, 0, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuFuncSetSharedSize, 2000)(function, 1U << 20) == CUDA_SUCCESS);
+    CHECK(CU(cuLaunchGrid, 2000)(function, 1, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuParamSeti, 2000)(nullptr, 0, 1) == CU(cuFuncSetCacheConfig, 3000)(nullptr, {}));
+}
+
 TEST_CASE("emulator launch: impossible launch shapes are refused") {
     const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 1, 0, 1) == CUDA_ERROR_INVALID_VALUE);
