@@ -236,7 +236,7 @@ private:
     struct {
         u64 at = 0;
         bool wide = false;
-        std::size_t size = 0;  ///< Of the code after which it is there.
+        std::size_t size = 0;  ///< The size of the code after which it is there.
     } in_rax_;                 ///< The number on the stack that rax holds.
     u32 settings_ = 0;  ///< On the stack: the processor's usual settings, then those that flush.
     bool flushing_ = false;
