@@ -17,7 +17,7 @@ GLOSSARY = "docs/glossary.md"
 
 # The most words of each page, tables included. Two screens have about 900.
 BUDGETS = {
-    "CHANGELOG.md": 1520,
+    "CHANGELOG.md": 1600,
     "CONTRIBUTING.md": 750,
     "README.md": 500,
     "SECURITY.md": 250,
