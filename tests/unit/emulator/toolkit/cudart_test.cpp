@@ -163,6 +163,20 @@ TEST_CASE("cudart: a binary without code for the device") {
     __cudaUnregisterFatBinary(handle);
 }
 
+TEST_CASE("cudart: the driver's tables that cuBLAS asks for") {
+    Program program;
+    constexpr cudaUUID_t of_threads = {{'\x42', '\xd8', '\x5a', '\x81', '\x23', '\xf6', '\xcb',
+                                        '\x47', '\x82', '\x98', '\xf6', '\xe7', '\x8a', '\x3a',
+                                        '\xec', '\xdc'}};
+    const void* table = nullptr;
+    CHECK(cudaGetExportTable(&table, &of_threads) == cudaSuccess);
+    REQUIRE(table != nullptr);
+    CHECK(static_cast<const std::size_t*>(table)[0] > 2 * sizeof(void*));
+    const cudaUUID_t none{};
+    CHECK(cudaGetExportTable(&table, &none) == cudaErrorNotSupported);
+    CHECK(cudaGetLastError() == cudaErrorNotSupported);
+}
+
 TEST_CASE("cudart: devices and what kind of memory a pointer is") {
     Program program;
     int devices = 0;
