@@ -52,6 +52,6 @@ inline constexpr ElementFormat float16{half_to_float,  2, 10, 13 << 10, 0x7e00, 
                                        TensorType::f16};
 inline constexpr ElementFormat bfloat16{bfloat16_to_float, 2, 7, 125 << 7, 0x7fc0, 0x1p-8,
                                         TensorType::bf16};
-inline constexpr ElementFormat e4m3{e4m3_to_float, 1, 3, 5 << 3, 0x7f, 0x1p-4, TensorType::u8};
+inline constexpr ElementFormat float8{e4m3_to_float, 1, 3, 5 << 3, 0x7f, 0x1p-4, TensorType::u8};
 
 }  // namespace LODE_NAMESPACE::kernels

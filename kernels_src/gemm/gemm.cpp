@@ -83,7 +83,7 @@ namespace detail {
 namespace {
 
 const gemm::Product* product_of(GemmType type, const GemmOptions& options) {
-    const std::array formats{&float16, &bfloat16, &e4m3};
+    const std::array formats{&float16, &bfloat16, &float8};
     const auto* const in = formats.at(static_cast<std::size_t>(type));
     const auto found = std::ranges::find_if(gemm::products(), [&](const gemm::Product& product) {
         return &product.in == in && product.epilogue.empty() &&

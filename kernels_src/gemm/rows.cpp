@@ -42,7 +42,7 @@ constexpr std::array<Product, product_count> all_products{
             .a_m_major = true,
             .b_n_major = true},
     Product{.family = "gemm_bf16_tt", .in = bfloat16, .out = bfloat16, .a_m_major = true},
-    Product{.family = "gemm_fp8", .in = e4m3, .out = bfloat16, .scale = 0.375F},
+    Product{.family = "gemm_fp8", .in = float8, .out = bfloat16, .scale = 0.375F},
     Product{.family = "gemm_nn", .in = float16, .out = float16, .b_n_major = true},
     Product{
         .family = "gemm_tn", .in = float16, .out = float16, .a_m_major = true, .b_n_major = true},
@@ -172,7 +172,7 @@ bool supports(const VariantRow& row, const Product& product) {
 std::vector<Definition> Product::definitions() const {
     std::vector<Definition> list;
     if (&in == &bfloat16) list.push_back({"LODE_GEMM_BF16", "1"});
-    if (&in == &e4m3) list.push_back({"LODE_GEMM_FP8", "1"});
+    if (&in == &float8) list.push_back({"LODE_GEMM_FP8", "1"});
     if (a_m_major) list.push_back({"LODE_GEMM_A_M_MAJOR", "1"});
     if (b_n_major) list.push_back({"LODE_GEMM_B_N_MAJOR", "1"});
     if (!epilogue.empty()) list.push_back({"LODE_GEMM_EPILOGUE", std::string(epilogue)});

@@ -33,20 +33,20 @@ Choice& kept_choice(std::uint64_t operation, const Problem& problem) {
 }  // namespace
 
 Operation::Operation(const VariantLoader& loader, KernelFamily family, CompileOptions compile,
-                     const NumberType& type, NeedOf need)
+                     const NumberType& type, NeedOf need_of)
     : loader_(loader),
       family_(std::move(family)),
       compile_(std::move(compile)),
       type_(type),
-      need_(need),
+      need_(need_of),
       id_(next_id()),
       rows_(family_.rows.size()) {}
 
 Result<OperationPointer> Operation::load(const VariantLoader& loader, KernelFamily family,
                                          CompileOptions compile, const NumberType& type,
-                                         NeedOf need, const Problem& first) {
+                                         NeedOf need_of, const Problem& first) {
     auto operation = std::make_shared<const Operation>(loader, std::move(family),
-                                                       std::move(compile), type, need);
+                                                       std::move(compile), type, need_of);
     return operation->row_for(first).map([&](const Row*) { return OperationPointer(operation); });
 }
 

@@ -40,10 +40,10 @@ public:
     /// Loads the row for the problem `first`.
     static Result<OperationPointer> load(const VariantLoader& loader, KernelFamily family,
                                          CompileOptions compile, const NumberType& type,
-                                         NeedOf need, const Problem& first = {1U << 20});
+                                         NeedOf need_of, const Problem& first = {1U << 20});
 
     Operation(const VariantLoader& loader, KernelFamily family, CompileOptions compile,
-              const NumberType& type, NeedOf need);
+              const NumberType& type, NeedOf need_of);
 
     [[nodiscard]] const Device& device() const noexcept { return loader_.device(); }
     [[nodiscard]] const NumberType& type() const noexcept { return type_; }

@@ -262,7 +262,7 @@ TEST_CASE("half precision: known values") {
     CHECK(e4m3_to_float(0x08) == 0x1p-6F);
     CHECK(std::isnan(e4m3_to_float(0xff)));
     for (const auto& format :
-         {lode::kernels::float16, lode::kernels::bfloat16, lode::kernels::e4m3}) {
+         {lode::kernels::float16, lode::kernels::bfloat16, lode::kernels::float8}) {
         CAPTURE(format.fraction_bits);
         CHECK(format.to_float(format.quarter) == 0.25F);
         CHECK(std::isnan(format.to_float(format.not_a_number)));
