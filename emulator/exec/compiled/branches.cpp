@@ -11,32 +11,13 @@ namespace lode::emulator::exec {
 
 namespace {
 
+/// The relation of two numbers that don't have this one.
 Compare opposite(Compare compare) {
-    switch (compare) {
-        case Compare::eq:
-            return Compare::ne;
-        case Compare::ne:
-            return Compare::eq;
-        case Compare::lt_u:
-            return Compare::ge_u;
-        case Compare::le_u:
-            return Compare::gt_u;
-        case Compare::gt_u:
-            return Compare::le_u;
-        case Compare::ge_u:
-            return Compare::lt_u;
-        case Compare::lt_s:
-            return Compare::ge_s;
-        case Compare::le_s:
-            return Compare::gt_s;
-        case Compare::gt_s:
-            return Compare::le_s;
-        case Compare::ge_s:
-            return Compare::lt_s;
-        case Compare::real:
-            break;
-    }
-    return Compare::real;
+    const auto number = static_cast<u32>(compare);
+    if (compare <= Compare::ne) return static_cast<Compare>(number ^ 1);
+    const Compare lowest = compare < Compare::lt_s ? Compare::lt_u : Compare::lt_s;
+    const auto highest = static_cast<u32>(lowest) + 3;
+    return static_cast<Compare>(static_cast<u32>(lowest) + highest - number);
 }
 
 }  // namespace

@@ -137,4 +137,38 @@ Kind kind_of(const Op& op) {
     return kind;
 }
 
+bool is_branch(Action action) {
+    return action == Action::branch || action == Action::branch_if ||
+           action == Action::branch_unless || action == Action::compare_and_branch;
+}
+
+u32 whole_result(const Kind& kind) {
+    switch (kind.action) {
+        case Action::load:
+            return kind.bytes;
+        case Action::convert:
+        case Action::product:
+        case Action::product_sum:
+            return kind.to;
+        case Action::wide_add:
+        case Action::wide_subtract:
+        case Action::wide_move:
+            return 8;
+        case Action::select:
+        case Action::compare:
+        case Action::compare_and_branch:
+        case Action::predicate_and:
+        case Action::predicate_or:
+        case Action::predicate_xor:
+        case Action::predicate_not:
+        case Action::predicate_move:
+            return 4;
+        default:
+            return (kind.action >= Action::add && kind.action <= Action::move) ||
+                           (kind.action >= Action::real_add && kind.action <= Action::real_fma)
+                       ? 4
+                       : 0;
+    }
+}
+
 }  // namespace lode::emulator::exec

@@ -27,4 +27,10 @@ struct Kind {
 /// What is known of an op with its flags.
 [[nodiscard]] Kind kind_of(const Op& op);
 
+/// Whether an op is a branch with one target.
+[[nodiscard]] bool is_branch(Action action);
+/// The bytes for each lane of a result, the first operand, that an op always writes as a whole, 4
+/// for a predicate; 0 if there is none.
+[[nodiscard]] u32 whole_result(const Kind& kind);
+
 }  // namespace lode::emulator::exec

@@ -50,42 +50,6 @@ u32 number_sources(const Kind& kind) {
     }
 }
 
-bool is_branch(Action action) {
-    return action == Action::branch || action == Action::branch_if ||
-           action == Action::branch_unless || action == Action::compare_and_branch;
-}
-
-/// The bytes for each lane of a result, the first operand, that an op always writes as a whole, 4
-/// for a predicate; 0 if there is none.
-u32 whole_result(const Kind& kind) {
-    switch (kind.action) {
-        case Action::load:
-            return kind.bytes;
-        case Action::convert:
-        case Action::product:
-        case Action::product_sum:
-            return kind.to;
-        case Action::wide_add:
-        case Action::wide_subtract:
-        case Action::wide_move:
-            return 8;
-        case Action::select:
-        case Action::compare:
-        case Action::compare_and_branch:
-        case Action::predicate_and:
-        case Action::predicate_or:
-        case Action::predicate_xor:
-        case Action::predicate_not:
-        case Action::predicate_move:
-            return 4;
-        default:
-            return (kind.action >= Action::add && kind.action <= Action::move) ||
-                           (kind.action >= Action::real_add && kind.action <= Action::real_fma)
-                       ? 4
-                       : 0;
-    }
-}
-
 /// Whether a region goes on with an op.
 bool may_be_inside(Action action) {
     return action != Action::stop && action != Action::other_branch && action != Action::leave &&
@@ -282,47 +246,6 @@ void Tracer::emit_start() {
     }
 }
 
-/// A loop keeps in registers two rows that it computes from themselves.
-bool Tracer::emit_head(std::span<const Step> steps) {
-    constexpr std::size_t most_kept = 2;
-    const Step& first = steps.front();
-    const auto back = std::find_if(steps.rbegin(), steps.rend(), [&](const Step& step) {
-        return is_branch(step.kind.action) && step.op->target == first.op;
-    });
-    // The branch back may be in another trace.
-    const auto round =
-        back == steps.rend() ? steps : steps.first(static_cast<std::size_t>(steps.rend() - back));
-    if (!is_first(first)) {
-        for (const auto& [slot, wide] : find_wanted(round))
-            if (!scalar(slot, wide)) return false;
-    }
-    here_ = first.op;
-    std::set<Slot> read, written;
-    std::vector<Slot> kept;
-    for (const Step& step : round) {
-        const Op& op = *step.op;
-        const bool defines = whole_result(step.kind) != 0;
-        read.insert(op.r + (defines ? 1 : 0), std::end(op.r));
-        if (!defines || !written.insert(op.r[0]).second) continue;
-        const Action action = step.kind.action;
-        const bool is_row = action >= Action::real_add && action <= Action::real_fma;
-        if (!is_row || !read.contains(op.r[0])) continue;
-        // A row from the second round on.
-        settle(op.r[0]);
-        drop_number(op.r[0]);
-        kept.push_back(op.r[0]);
-    }
-    if (kept.size() > most_kept) kept.clear();
-    drop_numbers([&](const Pending& one) { return !is_live(one, first.op); });
-    keep_rows(kept);
-    set_flushing(flushes_);
-    Head& head = heads_[first.op];
-    head.before = first.before;
-    head.state = state();
-    L(head.label);
-    return true;
-}
-
 Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
     Exit& exit = exits_.emplace_back();
     exit.target = target;
@@ -404,45 +327,6 @@ void Tracer::emit_epilogue() {
         pop(*one);
 }
 
-bool Tracer::is_live(const Pending& value, const Op* at) {
-    const auto [found, fresh] = live_.try_emplace({at, value.slot}, true);
-    if (!fresh) return found->second;
-    constexpr std::size_t most = 512;  // Ops to look at.
-    std::set<const Op*> seen;
-    std::vector<const Op*> open{at};
-    while (!open.empty()) {
-        const Op* const one = open.back();
-        open.pop_back();
-        if (!seen.insert(one).second) continue;
-        if (seen.size() > most) return true;
-        const Kind kind = kind_of(*one);
-        if (kind.action == Action::stop) return true;
-        if (kind.action == Action::leave) {
-            if (!regions_.entry_function) return true;
-            continue;
-        }
-        const bool defines = whole_result(kind) == (value.value.wide ? 8 : 4);
-        if (std::find(one->r + (defines ? 1 : 0), std::end(one->r), value.slot) != std::end(one->r))
-            return true;
-        if (defines && one->r[0] == value.slot) continue;
-        if (is_branch(kind.action) || kind.action == Action::other_branch)
-            open.push_back(one->target);
-        if (kind.action != Action::branch) open.push_back(one + 1);
-    }
-    return found->second = false;
-}
-
-bool Tracer::is_needed(Slot slot) {
-    return std::ranges::find(here_->r, slot) != std::end(here_->r) || is_live({slot, {}}, here_);
-}
-
-std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
-    std::vector<Pending> all = pending();
-    if (target != nullptr)
-        std::erase_if(all, [&](const Pending& one) { return !is_live(one, target); });
-    return all;
-}
-
 void Tracer::emit_trace(const Trace& trace) {
     for (const Step& step : trace.steps) {
         const bool is_head = loops_to_.contains(step.op) && !heads_.contains(step.op);
@@ -454,6 +338,7 @@ void Tracer::emit_trace(const Trace& trace) {
         }
         here_ = step.op;
         emit_step(step);
+        if (step.op == round_end_) round_end_ = nullptr;
     }
     if (trace.end != nullptr)
         jmp(add_exit(trace.end, instructions_with(trace.steps.back())).label, T_NEAR);

@@ -3,7 +3,6 @@
 #include "emulator/exec/compiled/values.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace lode::emulator::exec {
@@ -260,92 +259,6 @@ void Values::call_host(const void* host) {
     call(rax);
     forget_registers();
     vmovdqa(ymm15, nan());
-}
-
-Values::State Values::state() const {
-    State now;
-    now.known_ = known_;
-    now.held_ = held_;
-    now.stack_ = stack_;
-    now.flushing_ = flushing_;
-    return now;
-}
-
-void Values::restore(const State& state) {
-    known_ = state.known_;
-    held_ = state.held_;
-    stack_ = state.stack_;
-    flushing_ = state.flushing_;
-    pinned_ = 0;
-}
-
-void Values::keep_rows(std::span<const Slot> slots) {
-    for (u32 k = first_register; k < register_end; ++k) {
-        Held& one = held_[k];
-        const bool is_kept =
-            std::ranges::find(slots, one.slot) != slots.end() && std::has_single_bit(one.quarters);
-        if (is_kept) continue;
-        if (one.pending && is_needed(one.slot)) settle_register(k);
-        one = {};
-    }
-    for (const Slot slot : slots)
-        for (u32 q = 0; q < 4; ++q)
-            held_[quarter(slot, q).getIdx()].pending = true;
-    release();
-    in_rax_ = {};
-}
-
-bool Values::has_numbers_of(const State& state) const {
-    u32 moved = 0;
-    for (const auto& [slot, there] : state.known_) {
-        const auto here = known_.find(slot);
-        if (here == known_.end() || here->second.value.wide != there.value.wide ||
-            here->second.value.shape != there.value.shape)
-            return false;
-        if (here->second.value.at != there.value.at) ++moved;
-    }
-    return moved * sizeof(u64) <= scratch_bytes;
-}
-
-void Values::go_to(const State& state, std::span<const Pending> pending) {
-    const auto is_in_place = [&](u32 k) {
-        return held_[k].slot == state.held_[k].slot && held_[k].quarters == state.held_[k].quarters;
-    };
-    const auto is_pending_there = [&](const Pending& one) {
-        if (one.in != 0) return is_in_place(one.in) && state.held_[one.in].pending;
-        const auto there = state.known_.find(one.slot);
-        return there != state.known_.end() && there->second.pending;
-    };
-    for (const Pending& one : pending)
-        if (!is_pending_there(one)) store_row(one);
-    for (u32 k = first_register; k < register_end; ++k) {
-        const Held& there = state.held_[k];
-        if (there.slot == no_slot || is_in_place(k)) continue;
-        const auto q = static_cast<u32>(std::countr_zero(there.quarters));
-        vmovdqa(Xbyak::Ymm(static_cast<int>(k)), memory_of(there.slot, 32 * q));
-    }
-    struct Move {
-        u32 from, to;
-        bool wide;
-    };
-    std::vector<Move> moves;
-    for (const auto& [slot, there] : state.known_) {
-        const auto from = static_cast<u32>(known_.at(slot).value.at);
-        const auto to = static_cast<u32>(there.value.at);
-        if (from != to) moves.push_back({from, to, there.value.wide});
-    }
-    // Two steps if a value is another's former one.
-    const bool crosses = std::ranges::any_of(moves, [&](const Move& one) {
-        return std::ranges::any_of(moves, [&](const Move& other) { return one.from == other.to; });
-    });
-    for (u32 k = 0; crosses && k < moves.size(); ++k) {
-        const u32 between = scratch_begin + k * 8;
-        move_number(moves[k].from, between, moves[k].wide);
-        moves[k].from = between;
-    }
-    for (const Move& one : moves)
-        move_number(one.from, one.to, one.wide);
-    set_flushing(state.flushing_);
 }
 
 std::vector<Values::Pending> Values::pending() const {

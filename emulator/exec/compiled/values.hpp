@@ -228,7 +228,7 @@ private:
     void forget_registers() noexcept;
 
     std::map<Slot, Known> known_;
-    std::map<u64, u32> constants_;  ///< By offset in the launch area.
+    std::map<u64, u32> constants_;  ///< By their offset in the launch area.
     std::array<Held, register_end> held_;
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;
@@ -236,7 +236,7 @@ private:
     struct {
         u64 at = 0;
         bool wide = false;
-        std::size_t size = 0;  ///< The size of the code after which it is there.
+        std::size_t size = 0;  ///< The code's, after which it is there.
     } in_rax_;                 ///< The number on the stack that rax holds.
     u32 settings_ = 0;  ///< On the stack: the processor's usual settings, then those that flush.
     bool flushing_ = false;
