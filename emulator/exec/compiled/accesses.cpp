@@ -280,8 +280,7 @@ void Tracer::emit_access(const Step& step) {
     emit_address(step, *index, *shape);
     const u32 span = static_cast<u32>(shape->highest() - shape->lowest()) + bytes;
     const bool is_near = !shape->is_uniform() && span <= bytes * lanes;
-    const bool repeats = loops_ || round_end_ != nullptr;
-    if (is_near && repeats && !step.kind.shared && !is_full()) emit_prefetch(span);
+    if (is_near && loops_ && !step.kind.shared && !is_full()) emit_prefetch(span);
     if (is_shaped) return loads ? emit_shaped_load(step, *shape) : emit_shaped_store(step, *shape);
     if (warp.watch) emit_note(step, run);
     if (loads) {

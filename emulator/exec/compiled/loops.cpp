@@ -22,7 +22,6 @@ bool Tracer::emit_head(std::span<const Step> steps) {
         for (const auto& [slot, wide] : find_wanted(round))
             if (!scalar(slot, wide)) return false;
     }
-    if (back != steps.rend()) round_end_ = back->op;
     here_ = first.op;
     std::set<Slot> read, written;
     std::vector<Slot> kept;

@@ -338,7 +338,6 @@ void Tracer::emit_trace(const Trace& trace) {
         }
         here_ = step.op;
         emit_step(step);
-        if (step.op == round_end_) round_end_ = nullptr;
     }
     if (trace.end != nullptr)
         jmp(add_exit(trace.end, instructions_with(trace.steps.back())).label, T_NEAR);

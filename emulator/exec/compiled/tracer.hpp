@@ -125,8 +125,7 @@ private:
     const Regions& regions_;
     const Region& region_;
     std::deque<Trace> traces_;
-    const Op* here_ = nullptr;       ///< The op for which code is emitted.
-    const Op* round_end_ = nullptr;  ///< The branch back of the loop whose code is emitted.
+    const Op* here_ = nullptr;  ///< The op for which code is emitted.
     std::size_t step_count_ = 0;
     bool loops_ = false;            ///< A branch leads to the region's first op.
     bool flushes_ = false;          ///< A step does.
