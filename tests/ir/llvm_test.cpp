@@ -295,7 +295,7 @@ TEST_CASE("llvm: without libLLVM the error says what to install") {
     CHECK(contains(llvm_cure({}), "Debian's package libllvm19, or set LODE_LLVM"));
 }
 
-TEST_CASE("llvm: kernels of clang, Rust and Numba run on the software device") {
+TEST_CASE("llvm: kernels of clang, Julia, Rust and Numba run on the software device") {
     const auto llvm = llvm_here();
     if (!llvm) return;
     ::setenv("LODE_EMULATOR_DEVICES", "sm_90", 1);
@@ -333,11 +333,24 @@ TEST_CASE("llvm: kernels of clang, Rust and Numba run on the software device") {
     for (std::size_t k = 0; k < x.size(); ++k)
         CHECK(std::abs(sines[k] - std::sin(static_cast<double>(x[k]))) < 2e-7);
 
+    std::vector<float> lines(100);
+    const auto partial = require(device.upload(lines));
+    const auto from = require(device.upload(x));
+    const auto julia = require(device.load<void(float*, const float*, float, float, int)>(
+        Source::llvm_ir(file_text("julia.ll"), "julia.ll"), "lines"));
+    require(julia.launch(stream, cover(100), partial, from, 0.5F, 0.25F, 99));
+    require(stream.sync());
+    float total = 0;
+    for (std::size_t k = 0; k < 99; ++k) {
+        total += 0.5F * x[k] + 0.25F;  // Exact: small multiples of 1/8.
+        lines[k] = k % 2 == 0 ? total : std::abs(total);
+    }
+    CHECK(require(partial.to_vector()) == lines);
+
     std::vector<float> sum(100, 1.0F);
     auto expected = sum;
     for (std::size_t k = 0; k < 99; ++k)
         expected[k] += 2 * x[k];
-    const auto from = require(device.upload(x));
     if (version >= 19) {  // rustc's has words of LLVM 21, which change no result.
         std::string code = file_text("rust.ll");
         if (version < 21) {
