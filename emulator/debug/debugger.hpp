@@ -84,10 +84,10 @@ public:
     void pause() noexcept { pause_ = true; }
     /// Goes on. A step is that of `thread`; `by_instruction` ends it after one instruction.
     void resume(StepKind kind, u32 thread, bool by_instruction);
-    /// Goes back: by a line or an instruction of `thread`, over calls, or to the last breakpoint
-    /// before. The launch begins again and stops there. Returns why that can't be done, as a
-    /// sentence, or an empty text.
-    [[nodiscard]] std::string go_back(bool to_breakpoint, u32 thread, bool by_instruction);
+    /// Goes back: by a line or an instruction of the thread `index`, over calls, or to the last
+    /// breakpoint before. The launch begins again and stops there. Returns why that can't be done,
+    /// as a sentence, or an empty text.
+    [[nodiscard]] std::string go_back(bool to_breakpoint, u32 index, bool by_instruction);
     /// Goes on for good: nothing stops any more.
     void detach();
 

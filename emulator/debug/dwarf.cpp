@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -173,25 +174,20 @@ void Reader::fill_array(Type& type, const Entry& entry) {
         const FormValue* const last = one.find(at_upper_bound);
         counts.push_back(last != nullptr ? last->number + 1 : one.number(at_count));
     }
+    std::vector<Type*> dimensions = {&type};
+    while (dimensions.size() < counts.size())
+        dimensions.push_back(&info_->types.emplace_back());
+    std::ranges::reverse(dimensions);
+    std::ranges::reverse(counts);
+    // From the innermost on.
     const Type* element = type_of(entry);
-    Type* outer = &type;
-    for (std::size_t k = 0; k < counts.size(); ++k) {
-        outer->kind = TypeKind::array;
-        outer->count = counts[k];
-        outer->of = element;
-        if (k + 1 == counts.size()) break;
-        Type& inner = info_->types.emplace_back();
-        outer->of = &inner;
-        outer = &inner;
-    }
-    // From the innermost dimension on; an array may have many elements of unknown size.
-    std::vector<Type*> chain = {&type};
-    while (chain.size() < counts.size())
-        chain.push_back(const_cast<Type*>(chain.back()->of));
     u64 bytes = element == nullptr ? 0 : element->resolved().bytes;
-    for (auto one = chain.rbegin(); one != chain.rend(); ++one) {
-        bytes *= (*one)->count;
-        (*one)->bytes = bytes;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+        bytes *= counts[k];
+        dimensions[k]->kind = TypeKind::array;
+        dimensions[k]->count = counts[k];
+        dimensions[k]->bytes = bytes;
+        dimensions[k]->of = std::exchange(element, dimensions[k]);
     }
 }
 

@@ -221,7 +221,7 @@ private:
         at_ = before;
         return nullptr;
     }
-    const Type* find_type(const std::string& name) const {
+    [[nodiscard]] const Type* find_type(const std::string& name) const {
         for (const Type* one : {&type_bool, &type_int, &type_unsigned, &type_long,
                                 &type_unsigned_long, &type_float, &type_double, &type_byte})
             if (one->name == name) return one;

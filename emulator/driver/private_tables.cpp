@@ -49,8 +49,9 @@ CUresult stream_id(CUcontext, CUstream stream, unsigned long long* id) noexcept 
 /// The stream that a handle means, which may be null.
 CUresult stream_of(CUcontext, CUstream handle, CUstream* found, int null_is_per_thread) noexcept {
     if (found == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    CUstream const null_stream = null_is_per_thread != 0 ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    *found = handle != nullptr ? handle : null_stream;
+    *found = handle;
+    if (handle == nullptr)
+        *found = null_is_per_thread != 0 ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
     return CUDA_SUCCESS;
 }
 

@@ -92,7 +92,7 @@ bool needs_working_folder(const CompileRequest& request) {
 
 Result<std::string> recorded_line(const CompileRequest& request,
                                   const std::filesystem::path& working_folder) {
-    const auto& [source, arch, options, names, limits] = request;
+    const Source& source = request.source;
     const auto dump = [&](const char* key, const auto& code_of) {
         Json line;
         line["manifest"] = 1;
@@ -106,10 +106,10 @@ Result<std::string> recorded_line(const CompileRequest& request,
             source.is_file() ? Source::language_of(source.name()) : Source::Language::cuda;
         if (source.language() != usual) line["language"] = name_of(source.language());
         line["folder"] = working_folder.string();
-        line["arch"] = arch.to_string();
-        if (auto changes = changes_of(options); !changes.empty())
+        line["arch"] = request.arch.to_string();
+        if (auto changes = changes_of(request.options); !changes.empty())
             line["options"] = std::move(changes);
-        if (!names.empty()) line["names"] = names;
+        if (!request.name_expressions.empty()) line["names"] = request.name_expressions;
         return line.dump();
     };
     try {

@@ -173,9 +173,10 @@ void DebugLink::let_run() {
 
 DebugLink::Process* DebugLink::chosen() {
     if (stopped_ != nullptr) return stopped_;
-    for (auto one = processes_.rbegin(); one != processes_.rend(); ++one)
-        if ((*one)->runs && !(*one)->has_ended) return one->get();
-    return nullptr;
+    Process* newest = nullptr;
+    for (const auto& one : processes_)
+        if (one->runs && !one->has_ended) newest = one.get();
+    return newest;
 }
 
 DebugLink::Answer DebugLink::ask(Process& process, const std::string& command,
