@@ -17,6 +17,7 @@
 #include <string_view>
 #include <type_traits>
 
+/// lode's own kernels, as operations that an application calls.
 namespace LODE_NAMESPACE::kernels {
 
 /// The numbers that operations take: integers and floating-point numbers of 32 or 64 bits.
