@@ -63,6 +63,17 @@ for number, line in enumerate(wanted):
     if number >= len(got) or got[number] != line:
         sys.exit(f"line {number + 1} of the session is\n  {got[number:number + 3]}\ninstead of\n"
                  f"  {line!r}\n{done.stderr}")
+for line, command, code, words in [
+        ("quit", "true", 0, ""),
+        ("run", "true", 0, "No process has used the software device."),
+        ("run", "false", 1, "The program has ended with exit code 1."),
+        ("run", "/nonexistent/program", 127, "")]:
+    other = subprocess.run([sys.argv[1], "debug", "--", command], input=line + "\n",
+                           capture_output=True, text=True, timeout=60)
+    if other.returncode != code or words not in other.stdout:
+        sys.exit(f"{command} with {line!r} ended with {other.returncode}:\n{other.stdout}")
+    if line == "quit" and "ended" in other.stdout:
+        sys.exit(f"A program that didn't start has ended:\n{other.stdout}")
 if done.returncode != 0 or "The program has ended with exit code 0." not in done.stdout:
     sys.exit(f"exit code {done.returncode}:\n{done.stdout}\n{done.stderr}")
 print(f"{len(commands)} commands had {len(wanted)} lines of answers")

@@ -48,6 +48,7 @@ Result<DebugFrontEnd*> make_front_end(bool is_adapter) {
 }
 
 Result<Answer> debug(DebugCommand& values) {
+    values.emulation.allow_unused = true;  // A user sees that nothing stops.
     LODE_TRY_ASSIGN(const auto device, find_device(values.emulation));
     LODE_TRY_ASSIGN(DebugFrontEnd* const front_end, make_front_end(values.is_adapter));
     values.emulation.begin = [&](const std::filesystem::path& folder,

@@ -57,6 +57,7 @@ std::string_view trimmed(std::string_view text) {
 
 Wanted read_place(std::string_view text) {
     Wanted made;
+    if (text.ends_with(" if")) text = trimmed(text.substr(0, text.size() - 3));
     if (const auto at = text.find(" if "); at != text.npos) {
         made.condition = trimmed(text.substr(at + 4));
         text = trimmed(text.substr(0, at));
@@ -97,8 +98,9 @@ public:
 
     void end(int exit_code, const std::string& notes) override {
         link_.close();
-        say(notes + fmt::format("The program has ended with exit code {}.\n", exit_code));
         const std::lock_guard held(mutex_);
+        if (state_ == State::ended) return;  // It never started.
+        say(notes + fmt::format("The program has ended with exit code {}.\n", exit_code));
         state_ = State::ended;
         changed_.notify_all();
     }
