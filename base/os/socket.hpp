@@ -16,6 +16,8 @@ namespace LODE_NAMESPACE::os {
 /// wait; 0 is the end of what comes in.
 [[nodiscard]] std::ptrdiff_t send(int socket, std::span<const std::byte> bytes) noexcept;
 [[nodiscard]] std::ptrdiff_t receive(int socket, std::span<std::byte> into) noexcept;
+/// Sends all of it, through a socket that blocks; false if the other end is gone.
+[[nodiscard]] bool send_all(int socket, std::span<const std::byte> bytes) noexcept;
 /// Whether an attempt that failed may succeed later.
 [[nodiscard]] bool may_succeed_later(int error_number) noexcept;
 

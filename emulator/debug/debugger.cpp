@@ -114,10 +114,13 @@ void Debugger::found(WarpContext& c, const Op* op, u32 lane, std::string_view te
     stop(held, c, op, lane, {"exception", std::string(text)});
 }
 
+bool Debugger::is_running(const Step& step, const WarpContext& c) {
+    return c.block->linear == step.block && c.warp->index == step.thread / lanes &&
+           exec::bit(c.mask, step.thread % lanes);
+}
+
 bool Debugger::ends_step(WarpContext& c, const Op* op) {
-    if (c.block->linear != step_.block || c.warp->index != step_.thread / lanes ||
-        !exec::bit(c.mask, step_.thread % lanes))
-        return false;
+    if (!is_running(step_, c)) return false;
     const Stack& here = stack_of(view(c, op, step_.thread % lanes));
     // Inlined calls count like others.
     const auto order = [](u32 depth, std::size_t inlined) { return std::pair(depth, inlined); };
@@ -147,6 +150,12 @@ bool Debugger::holds(const Breakpoint& one, const LaneView& at) {
     return true;
 }
 
+u32 Debugger::lane_where_holds(const Breakpoint& one, WarpContext& c, const Op* op) {
+    for (u32 lane = 0; lane < lanes; ++lane)
+        if (exec::bit(c.mask, lane) && holds(one, view(c, op, lane))) return lane;
+    return lanes;
+}
+
 /// "i is {i}" with the values in place of the braces.
 std::string Debugger::message_at(const Breakpoint& one, const LaneView& at) {
     std::string text;
@@ -168,10 +177,7 @@ void Debugger::try_breakpoints(std::unique_lock<std::mutex>& held, WarpContext& 
     StopReason why{"breakpoint", "", {}};
     u32 lane = lanes;
     for (Breakpoint* const one : *here) {
-        u32 holding = lanes;
-        exec::each_lane(c.mask, [&](u32 each) {
-            if (holding == lanes && holds(*one, view(c, op, each))) holding = each;
-        });
+        const u32 holding = lane_where_holds(*one, c, op);
         if (holding == lanes || one->hits++ < one->ignored) continue;
         if (!one->message.empty()) {
             events_.output(message_at(*one, view(c, op, holding)));
@@ -262,21 +268,15 @@ bool Debugger::is_stop_of(Journey& journey, WarpContext& c, const Op* op) {
         const auto* const here = breakpoints_.at(op);
         if (here == nullptr) return false;
         u32 lane = lanes;
-        exec::each_lane(c.mask, [&](u32 each) {
-            const auto stops = [&](const Breakpoint* one) {
-                return one->message.empty() && holds(*one, view(c, op, each));
-            };
-            if (lane == lanes && std::ranges::any_of(*here, stops)) lane = each;
-        });
+        for (const Breakpoint* const one : *here)
+            if (one->message.empty()) lane = std::min(lane, lane_where_holds(*one, c, op));
         if (lane == lanes) return false;
         journey.lane = lane;
         return true;
     }
     const Step& from = journey.from;
     journey.lane = from.thread % lanes;
-    if (c.block->linear != from.block || c.warp->index != from.thread / lanes ||
-        !exec::bit(c.mask, journey.lane) || c.frame->depth > from.depth)
-        return false;
+    if (!is_running(from, c) || c.frame->depth > from.depth) return false;
     if (from.by_instruction) return true;
     const Stack& here = stack_of(view(c, op, journey.lane));
     if (here.empty() || here.size() > from.stack.size()) return false;

@@ -145,11 +145,15 @@ private:
     [[nodiscard]] bool is_stop_of(Journey& journey, exec::WarpContext& c, const Op* op);
     void bind(const exec::Launch& launch);
     [[nodiscard]] static LaneView view(exec::WarpContext& c, const Op* op, u32 lane);
+    /// Whether the thread of a step is among the lanes that run.
+    [[nodiscard]] static bool is_running(const Step& step, const exec::WarpContext& c);
     [[nodiscard]] bool ends_step(exec::WarpContext& c, const Op* op);
     /// Stops at an op's breakpoints whose conditions hold.
     void try_breakpoints(std::unique_lock<std::mutex>& held, exec::WarpContext& c, const Op* op);
     /// Whether a condition holds; true with a line of output if it can't be evaluated.
     [[nodiscard]] bool holds(const Breakpoint& one, const LaneView& at);
+    /// The first lane that runs for which it holds; `lanes` if there is none.
+    [[nodiscard]] u32 lane_where_holds(const Breakpoint& one, exec::WarpContext& c, const Op* op);
     [[nodiscard]] std::string message_at(const Breakpoint& one, const LaneView& at);
     void try_watches(std::unique_lock<std::mutex>& held, exec::WarpContext& c, const Op* op);
     [[nodiscard]] std::optional<Bytes> watched(const Watch& one, exec::WarpContext& c) const;

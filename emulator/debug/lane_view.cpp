@@ -10,13 +10,6 @@ namespace lode::emulator::debug {
 
 namespace {
 
-Dim3 thread_of(const exec::Warp& warp, u32 lane) noexcept {
-    const auto at = [&](u32 offset) {
-        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
-    };
-    return {at(tid_x), at(tid_y), at(tid_z)};
-}
-
 const Type& type_of(const ptx::Register& of) noexcept {
     static const Type none;
     static const Type bits_16{
@@ -66,8 +59,8 @@ std::optional<u32> index_of(const std::vector<ptx::Variable>& all, std::string_v
 
 }  // namespace
 
-Dim3 LaneView::thread() const noexcept {
-    return thread_of(*warp, lane);
+Dim3 LaneView::thread() const {
+    return exec::thread_of(*warp, lane);
 }
 
 std::optional<LaneView> LaneView::caller() const {

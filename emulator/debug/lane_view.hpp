@@ -25,7 +25,7 @@ struct LaneView {
 
     [[nodiscard]] const Code& code() const noexcept { return *frame->code; }
     [[nodiscard]] const ptx::Instruction& instruction() const { return code().instruction(op); }
-    [[nodiscard]] Dim3 thread() const noexcept;
+    [[nodiscard]] Dim3 thread() const;
     /// The frame that called this one, at the call; nothing for the kernel's.
     [[nodiscard]] std::optional<LaneView> caller() const;
 

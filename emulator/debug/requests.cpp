@@ -1,5 +1,6 @@
 #include "emulator/debug/requests.hpp"
 
+#include "base/base64.hpp"
 #include "base/cxx_names.hpp"
 #include "emulator/exec/lanes.hpp"
 
@@ -20,24 +21,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* not_stopped = "The program isn't stopped in a kernel.";
-
-std::string index_text(const Dim3& at) {
-    return fmt::format("({},{},{})", at.x, at.y, at.z);
-}
-
-std::string base64(const Bytes& bytes) {
-    constexpr std::string_view letters =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    for (std::size_t k = 0; k < bytes.size(); k += 3) {
-        u32 word = 0;
-        for (std::size_t i = 0; i < 3; ++i)
-            word = word << 8 | (k + i < bytes.size() ? bytes[k + i] : u32{0});
-        for (std::size_t i = 0; i < 4; ++i)
-            text += k + i > bytes.size() ? '=' : letters[word >> (18 - 6 * i) & 63];
-    }
-    return text;
-}
 
 /// "(1,2,3)", "1,2" or "5"; nothing for other texts.
 std::optional<Dim3> read_index(std::string_view text) {
@@ -135,8 +118,8 @@ Requests::Answer Requests::threads() {
         const int count = std::popcount(one.mask);
         all.push_back(
             {{"id", Debugger::index_of(one.lane) + 1},
-             {"name", fmt::format("block {} thread {}{}{}", index_text(one.lane.block->index),
-                                  index_text(one.lane.thread()),
+             {"name", fmt::format("block {} thread {}{}{}", exec::index_text(one.lane.block->index),
+                                  exec::index_text(one.lane.thread()),
                                   count == 1 ? "" : fmt::format(", with {} others", count - 1),
                                   one.is_waiting ? ", waits" : "")}});
     }
@@ -276,9 +259,10 @@ Requests::Answer Requests::evaluate(const Json& arguments) {
             for (lane.lane = 0; wanted && lane.lane < lanes; ++lane.lane) {
                 if (!exec::bit(group.mask, lane.lane) || lane.thread() != *wanted) continue;
                 debugger_.set_focus(Debugger::index_of(lane));
-                return Json{{"result", fmt::format("thread {} is in focus", index_text(*wanted))},
-                            {"threadId", debugger_.focus() + 1},
-                            {"variablesReference", 0}};
+                return Json{
+                    {"result", fmt::format("thread {} is in focus", exec::index_text(*wanted))},
+                    {"threadId", debugger_.focus() + 1},
+                    {"variablesReference", 0}};
             }
         }
         return tl::unexpected(fmt::format("The block has no thread '{}' that still runs.",
@@ -305,7 +289,8 @@ Requests::Answer Requests::read_memory(const Json& arguments) {
     const u64 count = arguments.at("count").get<u64>();
     Json made = {{"address", fmt::format("0x{:x}", address)}};
     if (const auto bytes = lane->read(address, count)) {
-        made["data"] = base64(*bytes);
+        made["data"] =
+            lode::to_base64({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
     } else {
         made["unreadableBytes"] = count;
     }

@@ -64,11 +64,8 @@ Session* Session::connect(const std::filesystem::path& socket, std::string& why)
 void Session::send(const Json& message) {
     const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     const std::lock_guard held(sending_);
-    for (auto rest = std::as_bytes(std::span(line)); !rest.empty();) {
-        const auto sent = os::send(socket_.get(), rest);
-        if (sent <= 0) return;  // serve() notices that nobody listens.
-        rest = rest.subspan(static_cast<std::size_t>(sent));
-    }
+    // serve() notices that nobody listens.
+    static_cast<void>(os::send_all(socket_.get(), std::as_bytes(std::span(line))));
 }
 
 void Session::answer_line(const std::string& line) {

@@ -171,6 +171,10 @@ enum class Turn : u8 { done, yielded, stuck, fault };
 
 Turn run_block(WarpContext& c, Block& block);
 
+/// The index of a lane's thread in its block.
+Dim3 thread_of(const Warp& warp, u32 lane);
+/// "(1,0,0)"
+std::string index_text(const Dim3& at);
 /// For example "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34".
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);

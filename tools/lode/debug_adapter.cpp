@@ -1,4 +1,5 @@
 // The Debug Adapter Protocol: messages of editors, answered by the processes that are debugged.
+#include "base/file.hpp"
 #include "base/os/file.hpp"
 #include "tools/lode/debug_front_end.hpp"
 #include "tools/lode/debug_link.hpp"
@@ -108,11 +109,8 @@ private:
         message["seq"] = ++sequence_;
         const std::string body = message.dump(-1, ' ', false, Json::error_handler_t::replace);
         const std::string whole = fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body);
-        for (auto rest = std::as_bytes(std::span(whole)); !rest.empty();) {
-            const auto put = os::write_file(output_.get(), rest);
-            if (put <= 0) return;
-            rest = rest.subspan(static_cast<std::size_t>(put));
-        }
+        // An editor that is gone reads no more.
+        static_cast<void>(write_all(output_.get(), std::as_bytes(std::span(whole))));
     }
     void send_event(const std::string& name, const Json& body) {
         send({{"type", "event"}, {"event", name}, {"body", body}});

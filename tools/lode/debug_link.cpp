@@ -38,12 +38,7 @@ Json unbound(const std::string& command, const Json& arguments) {
 
 bool send_line(int socket, const Json& message) {
     const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    for (auto rest = std::as_bytes(std::span(line)); !rest.empty();) {
-        const auto sent = os::send(socket, rest);
-        if (sent <= 0) return false;
-        rest = rest.subspan(static_cast<std::size_t>(sent));
-    }
-    return true;
+    return os::send_all(socket, std::as_bytes(std::span(line)));
 }
 
 }  // namespace

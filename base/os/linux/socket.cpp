@@ -53,6 +53,15 @@ std::ptrdiff_t send(int socket, std::span<const std::byte> bytes) noexcept {
     return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
+bool send_all(int socket, std::span<const std::byte> bytes) noexcept {
+    while (!bytes.empty()) {
+        const auto sent = send(socket, bytes);
+        if (sent <= 0) return false;
+        bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    }
+    return true;
+}
+
 std::ptrdiff_t receive(int socket, std::span<std::byte> into) noexcept {
     return ::recv(socket, into.data(), into.size(), 0);
 }

@@ -18,17 +18,6 @@ namespace {
 constexpr std::size_t most_headline = 100;
 constexpr std::size_t most_name = 40;
 
-Dim3 thread_of(const Warp& warp, u32 lane) {
-    const auto at = [&](u32 offset) {
-        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
-    };
-    return {at(tid_x), at(tid_y), at(tid_z)};
-}
-
-std::string index_text(const Dim3& at) {
-    return fmt::format("({},{},{})", at.x, at.y, at.z);
-}
-
 /// A path as the user's terminal can open it: relative if it is below the working directory.
 std::string_view shown_path(std::string_view file) {
     std::error_code problem;
@@ -53,6 +42,17 @@ std::string without_template_arguments(std::string_view name) {
 }
 
 }  // namespace
+
+Dim3 thread_of(const Warp& warp, u32 lane) {
+    const auto at = [&](u32 offset) {
+        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
+    };
+    return {at(tid_x), at(tid_y), at(tid_z)};
+}
+
+std::string index_text(const Dim3& at) {
+    return fmt::format("({},{},{})", at.x, at.y, at.z);
+}
 
 std::string brief_name(std::string_view symbol) {
     std::string name = lode::readable_name(symbol);
